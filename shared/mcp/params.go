@@ -114,13 +114,23 @@ func (m *Meta) set(key string, value json.RawMessage) (err error) {
 	case MetaProgressToken:
 		m.ProgressToken, err = progressToken(value)
 	case MetaTraceparent:
-		m.Traceparent, err = text(metaName(key), value)
+		m.Traceparent = traceContext(value)
 	case MetaTracestate:
-		m.Tracestate, err = text(metaName(key), value)
+		m.Tracestate = traceContext(value)
 	case MetaBaggage:
-		m.Baggage, err = text(metaName(key), value)
+		m.Baggage = traceContext(value)
 	}
 	return err
+}
+
+// traceContext returns a W3C trace context value, or nothing where it is none: a broken trace never breaks the request
+// (W3C Trace Context, section 3.2.2.5).
+func traceContext(value json.RawMessage) string {
+	s, err := text("", value)
+	if err != nil {
+		return ""
+	}
+	return s
 }
 
 // progressToken accepts what basic/patterns/progress allows: a string or an integer.

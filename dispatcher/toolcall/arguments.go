@@ -1,0 +1,72 @@
+package toolcall
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"patchbay/shared/invoke"
+	"patchbay/shared/jsonrpc"
+	"patchbay/shared/schema"
+)
+
+var noArguments = json.RawMessage("{}")
+
+// checkArguments applies the schema's defaults and validates. A failure is a tool execution error, so that a model reads
+// it and tries again (server/tools#error-handling).
+func (c *call) checkArguments() (json.RawMessage, error) {
+	input, err := c.entry.Tool.InputSchema()
+	if err != nil {
+		return nil, c.defect(fmt.Errorf("compiling inputSchema of %s: %w", c.entry.Tool.Name, err))
+	}
+	arguments := c.Params.Arguments
+	if arguments == nil {
+		arguments = noArguments
+	}
+	checked, err := input.Check(arguments)
+	var invalid *schema.Invalid
+	if errors.As(err, &invalid) {
+		return c.toolError(outcomeInvalid, "Invalid arguments for %s. %s", c.entry.Tool.Name, invalid.Error()), nil
+	}
+	if err != nil {
+		return nil, c.defect(fmt.Errorf("checking arguments of %s: %w", c.entry.Tool.Name, err))
+	}
+	c.arguments = checked
+	return nil, nil
+}
+
+// payload is the event of the tool's function: the envelope, or the bare arguments for a function that knows nothing of
+// Patchbay.
+func (c *call) payload() ([]byte, error) {
+	if c.entry.Tool.Contract.Function.Payload == "arguments" {
+		return c.arguments, nil
+	}
+	payload, err := json.Marshal(&invoke.Request{
+		Version:   invoke.Version,
+		Tool:      c.entry.Tool.Name,
+		Arguments: c.arguments,
+		Principal: c.Principal,
+		Meta: invoke.Meta{
+			RequestID:          c.RequestID,
+			ProtocolVersion:    c.ProtocolVersion,
+			ClientInfo:         c.Params.Meta.ClientInfo,
+			ClientCapabilities: c.Params.Meta.ClientCapabilities,
+			Progress:           c.streams(),
+			Traceparent:        c.Params.Meta.Traceparent,
+			Tracestate:         c.Params.Meta.Tracestate,
+			Baggage:            c.Params.Meta.Baggage,
+		},
+		Deadline: c.Deadline.UnixMilli(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the envelope for %s: %w", c.entry.Tool.Name, err)
+	}
+	return payload, nil
+}
+
+// defect is the answer to a fault of Patchbay's or a tool's own making that keeps the call from running.
+func (c *call) defect(cause error) error {
+	c.cause = cause
+	return c.refuse(outcomeDefect, jsonrpc.Errorf(jsonrpc.CodeInternalError,
+		"Internal error; nothing has run (request id %s)", c.RequestID))
+}

@@ -1,0 +1,146 @@
+package toolcall
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"patchbay/dispatcher/function"
+	"patchbay/shared/mcp"
+)
+
+// outcome says in one word how a call ended; it is what logs and metrics count by.
+type outcome string
+
+const (
+	outcomeOK          outcome = "ok"
+	outcomeToolError   outcome = "tool_error"
+	outcomeUnknownTool outcome = "unknown_tool"
+	outcomeHeaders     outcome = "header_mismatch"
+	outcomeForbidden   outcome = "insufficient_scope"
+	outcomeInvalid     outcome = "invalid_arguments"
+	outcomeUnavailable outcome = "catalogue_unavailable"
+	outcomeTooLarge    outcome = "request_too_large"
+	outcomeThrottled   outcome = "throttled"
+	outcomeGone        outcome = "function_gone"
+	outcomeDeadline    outcome = "deadline"
+	outcomeCrash       outcome = "tool_crash"
+	outcomeBroken      outcome = "invocation_broken"
+	outcomeDefect      outcome = "defect"
+)
+
+// refused carries an answer that was made while the call was resolved again.
+type refused struct {
+	result json.RawMessage
+	err    error
+}
+
+func (r *refused) Error() string { return "refused by the new version's schema" }
+
+func (c *call) refuse(outcome outcome, err error) error {
+	c.outcome = outcome
+	return err
+}
+
+// failed turns what went wrong with an invocation into an answer that says what the model can do and nothing of the
+// inside; the cause goes to the log under the request id that the answer names.
+func (c *call) failed(err error) json.RawMessage {
+	var again *refused
+	if errors.As(err, &again) && again.result != nil {
+		return again.result
+	}
+	c.cause = err
+	name := c.entry.Tool.Name
+	switch {
+	case errors.Is(err, function.ErrThrottled):
+		return c.toolError(outcomeThrottled, "%s is busy: too many calls are running at the moment, and this one was not "+
+			"started. Try again in a few seconds.", name)
+	case errors.Is(err, function.ErrTooLarge):
+		return c.toolError(outcomeTooLarge, "The arguments for %s are too large: a call may carry at most %d MB. The tool "+
+			"was not started; send less.", name, function.MaxPayload>>20)
+	case errors.Is(err, function.ErrGone):
+		return c.toolError(outcomeGone, "%s is not available at the moment, and nothing has run. Try again in a minute.", name)
+	case errors.Is(err, function.ErrDeadline):
+		return c.toolError(outcomeDeadline, "%s did not answer in time. It may still finish, so its effects are unknown. "+
+			"Ask for less at once, or check before trying again (request id %s).", name, c.RequestID)
+	case errors.Is(err, function.ErrUnknown):
+		return c.toolError(outcomeBroken, "The connection to %s broke, so it is unknown whether it ran. Check before trying "+
+			"again (request id %s).", name, c.RequestID)
+	}
+	return c.crashed(err)
+}
+
+// crashed answers for a function that ran and failed on its own.
+func (c *call) crashed(err error) json.RawMessage {
+	name := c.entry.Tool.Name
+	var failure *function.Failure
+	if !errors.As(err, &failure) {
+		return c.toolError(outcomeDefect, "%s could not be called because of an internal error (request id %s).",
+			name, c.RequestID)
+	}
+	switch {
+	case failure.TimedOut():
+		return c.toolError(outcomeDeadline, "%s did not finish within its time limit of %d seconds and was stopped. Its "+
+			"effects are unknown. Ask for less at once, or check before trying again (request id %s).",
+			name, c.entry.Tool.Contract.Execution.TimeoutSeconds, c.RequestID)
+	case failure.TooLarge():
+		return c.toolError(outcomeCrash, "The answer of %s is larger than can be sent (%d MB). Ask for less: narrow the "+
+			"arguments or use a smaller limit.", name, function.MaxPayload>>20)
+	}
+	return c.toolError(outcomeCrash, "%s failed because of an internal error of the tool. Trying again may help; if it "+
+		"does not, tell an operator the request id %s.", name, c.RequestID)
+}
+
+// toolError is a tool execution error made by the dispatcher: a result that a model reads.
+func (c *call) toolError(outcome outcome, format string, args ...any) json.RawMessage {
+	c.outcome = outcome
+	result, err := json.Marshal(mcp.CallToolResult{
+		Content: []mcp.Content{{Type: "text", Text: fmt.Sprintf(format, args...)}},
+		IsError: true,
+	})
+	if err != nil {
+		panic("encoding a result of text: " + err.Error())
+	}
+	return c.dress(result, nil)
+}
+
+// record writes the call's line to the log.
+func (c *call) record(ctx context.Context, err error) {
+	level := slog.LevelInfo
+	attrs := []slog.Attr{
+		slog.String("requestId", c.RequestID),
+		slog.String("tool", shorten(c.Params.Name)),
+		slog.String("principal", c.Principal.Key()),
+		slog.String("outcome", string(c.outcome)),
+		slog.Float64("durationMs", float64(c.now().Sub(c.started))/float64(time.Millisecond)),
+		slog.String("protocolVersion", shorten(c.ProtocolVersion)),
+	}
+	if c.entry != nil {
+		attrs = append(attrs, slog.String("function", c.entry.Function))
+	}
+	if trace := c.Params.Meta.Traceparent; trace != "" {
+		attrs = append(attrs, slog.String("traceparent", shorten(trace)))
+	}
+	if err != nil {
+		attrs = append(attrs, slog.String("error", err.Error()))
+	}
+	if c.cause != nil {
+		level = slog.LevelError
+		attrs = append(attrs, slog.String("cause", c.cause.Error()))
+	}
+	c.log.LogAttrs(ctx, level, "tools/call", attrs...)
+}
+
+func shorten(s string) string {
+	const longest = 128
+	if len(s) <= longest {
+		return s
+	}
+	return s[:longest] + "…"
+}
+
+func join(names []string) string { return strings.Join(names, ", ") }

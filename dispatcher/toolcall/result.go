@@ -1,0 +1,208 @@
+package toolcall
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"patchbay/shared/jsonrpc"
+	"patchbay/shared/mcp"
+)
+
+// Members of a CallToolResult that the dispatcher reads or writes. All others pass as the tool wrote them.
+const (
+	memberContent    = "content"
+	memberStructured = "structuredContent"
+	memberIsError    = "isError"
+	memberMeta       = "_meta"
+	memberResultType = "resultType"
+)
+
+// finish makes the result that the client gets from the answer of the tool's function. An answer that breaks the
+// protocol's shape or the tool's own outputSchema is a defect of the tool: logged, and a clean error for the client.
+func (c *call) finish(answer []byte) json.RawMessage {
+	members, err := c.readAnswer(answer)
+	if err != nil {
+		return c.broken(err)
+	}
+	if err := c.checkOutput(members); err != nil {
+		return c.broken(err)
+	}
+	return c.dress(nil, members)
+}
+
+func (c *call) broken(cause error) json.RawMessage {
+	c.cause = cause
+	return c.toolError(outcomeDefect, "%s answered in a way that breaks its own contract, so its answer was discarded. It "+
+		"has run, and its effects are unknown. Tell an operator the request id %s.", c.entry.Tool.Name, c.RequestID)
+}
+
+// readAnswer returns the members of the tool's result.
+func (c *call) readAnswer(answer []byte) ([]jsonrpc.Member, error) {
+	if !utf8.Valid(answer) {
+		answer = bytes.ToValidUTF8(answer, []byte("\uFFFD"))
+	}
+	if !json.Valid(answer) {
+		return nil, errors.New("the function's answer is not JSON")
+	}
+	if c.entry.Tool.Contract.Function.Payload == "arguments" {
+		return structuredResult(bytes.TrimSpace(answer)), nil
+	}
+	members, err := jsonrpc.Members(answer)
+	if err != nil {
+		return nil, fmt.Errorf("reading the function's answer: %w", err)
+	}
+	return members, checkShape(members)
+}
+
+// structuredResult wraps what a function that knows nothing of Patchbay returned: its answer is the structured content,
+// repeated as text for clients that read no other (server/tools#structured-content).
+func structuredResult(answer json.RawMessage) []jsonrpc.Member {
+	content, err := json.Marshal([]mcp.Content{{Type: "text", Text: string(answer)}})
+	if err != nil {
+		panic("encoding a text block: " + err.Error())
+	}
+	return []jsonrpc.Member{
+		{Key: memberContent, Value: content},
+		{Key: memberStructured, Value: answer},
+	}
+}
+
+// checkShape refuses what is no CallToolResult.
+func checkShape(members []jsonrpc.Member) error {
+	var hasContent bool
+	for _, m := range members {
+		switch m.Key {
+		case memberContent:
+			hasContent = true
+			if m.Value[0] != '[' {
+				return errors.New("the result's content is not an array")
+			}
+		case memberIsError:
+			if m.Value[0] != 't' && m.Value[0] != 'f' {
+				return errors.New("the result's isError is not a boolean")
+			}
+		case memberMeta:
+			if m.Value[0] != '{' {
+				return errors.New("the result's _meta is not an object")
+			}
+		case memberResultType:
+			if string(m.Value) != `"`+mcp.ResultComplete+`"` {
+				return fmt.Errorf("the result's resultType %s cannot be passed on", m.Value)
+			}
+		}
+	}
+	if !hasContent {
+		return errors.New("the result has no content")
+	}
+	return nil
+}
+
+// checkOutput holds the tool to its outputSchema. An error result need not have structured content
+// (server/tools#output-schema).
+func (c *call) checkOutput(members []jsonrpc.Member) error {
+	var structured, failed json.RawMessage
+	for _, m := range members {
+		switch m.Key {
+		case memberStructured:
+			structured = m.Value
+		case memberIsError:
+			failed = m.Value
+		}
+	}
+	if string(failed) == "true" {
+		c.outcome = outcomeToolError
+		return nil
+	}
+	output, err := c.entry.Tool.OutputSchema()
+	if err != nil {
+		return fmt.Errorf("compiling outputSchema: %w", err)
+	}
+	if output == nil {
+		return nil
+	}
+	if structured == nil {
+		return errors.New("the tool has an outputSchema, and its result has no structuredContent")
+	}
+	if err := output.Validate(structured); err != nil {
+		return fmt.Errorf("the result breaks its outputSchema: %w", err)
+	}
+	return nil
+}
+
+// dress writes the result for the client's era from its members, or from result when there are none: resultType and
+// serverInfo belong to every modern result, and to none of an earlier revision.
+func (c *call) dress(result json.RawMessage, members []jsonrpc.Member) json.RawMessage {
+	if members == nil {
+		var err error
+		if members, err = jsonrpc.Members(result); err != nil {
+			panic("reading a result of our own: " + err.Error())
+		}
+	}
+	out := make([]byte, 0, sizeOf(members)+len(c.serverInfo)+128)
+	out = append(out, '{')
+	if c.Modern {
+		out = append(out, `"resultType":"complete",`...)
+	}
+	var meta json.RawMessage
+	for _, m := range members {
+		switch m.Key {
+		case memberMeta:
+			meta = m.Value
+		case memberResultType:
+		default:
+			out = appendMember(out, m)
+			out = append(out, ',')
+		}
+	}
+	out = c.appendMeta(out, meta)
+	return append(bytes.TrimSuffix(out, []byte{','}), '}')
+}
+
+// appendMeta appends _meta, with serverInfo for a modern client; a tool cannot speak in the server's name, so one that
+// it wrote is dropped.
+func (c *call) appendMeta(out []byte, meta json.RawMessage) []byte {
+	if !c.Modern && meta == nil {
+		return out
+	}
+	out = append(out, `"_meta":{`...)
+	if c.Modern {
+		out = append(out, `"`+mcp.MetaServerInfo+`":`...)
+		out = append(out, c.serverInfo...)
+		out = append(out, ',')
+	}
+	if meta != nil {
+		members, err := jsonrpc.Members(meta)
+		if err != nil {
+			c.log.Warn("dropped a result's _meta", "requestId", c.RequestID, "tool", c.Params.Name, "error", err)
+		}
+		for _, m := range members {
+			if strings.EqualFold(m.Key, mcp.MetaServerInfo) {
+				continue
+			}
+			out = append(appendMember(out, m), ',')
+		}
+	}
+	return append(bytes.TrimSuffix(out, []byte{','}), '}')
+}
+
+func appendMember(out []byte, m jsonrpc.Member) []byte {
+	key, err := json.Marshal(m.Key)
+	if err != nil {
+		panic("encoding a key: " + err.Error())
+	}
+	out = append(out, key...)
+	out = append(out, ':')
+	return append(out, m.Value...)
+}
+
+func sizeOf(members []jsonrpc.Member) int {
+	size := 0
+	for _, m := range members {
+		size += len(m.Key) + len(m.Value) + 4
+	}
+	return size
+}
