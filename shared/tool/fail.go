@@ -1,0 +1,42 @@
+package tool
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"patchbay/shared/mcp"
+)
+
+// MetaFailure is the _meta key of a failed result: an object whose "code" is the code given to Fail. The dispatcher reads
+// it to find the contract's failure mode.
+const MetaFailure = "dev.patchbay/failure"
+
+// Fail is a failure that the tool foresaw. Code is one of the contract's failureModes; the dispatcher logs any other as
+// a defect. The formatted text goes to the model as it stands, so it says what was wrong with which value and what to do
+// instead, and nothing that the caller may not know. The error may be wrapped on its way out of the handler; only this
+// text travels.
+func Fail(code, format string, args ...any) error {
+	return &failure{code: code, text: fmt.Sprintf(format, args...)}
+}
+
+// failure is the error that Fail makes.
+type failure struct{ code, text string }
+
+// Error returns the text with its code in front, as logs want it.
+func (f *failure) Error() string { return f.code + ": " + f.text }
+
+// resultOfError encodes the two errors that are answers; any other comes back.
+func resultOfError(err error) (json.RawMessage, error) {
+	if failed, ok := errors.AsType[*failure](err); ok {
+		return encodeResult(Result{
+			Content: []mcp.Content{Text(failed.text)},
+			IsError: true,
+			Meta:    map[string]any{MetaFailure: map[string]string{"code": failed.code}},
+		})
+	}
+	if asked, ok := errors.AsType[*question](err); ok {
+		return encode(asked.result)
+	}
+	return nil, err
+}

@@ -1,0 +1,140 @@
+// Package tool is what the author of a Go tool imports: it turns a typed function into the Lambda function of one tool.
+//
+//	type Input struct {
+//		Name string `json:"name"`
+//	}
+//
+//	type Output struct {
+//		Greeting string `json:"greeting"`
+//	}
+//
+//	func greet(ctx context.Context, in Input) (Output, error) {
+//		if in.Name == "nobody" {
+//			return Output{}, tool.Fail("unknown_person", "nobody is not a person; give a name")
+//		}
+//		return Output{Greeting: "Hello, " + in.Name}, nil
+//	}
+//
+//	func main() { tool.Serve(greet) }
+//
+// The arguments have been validated against the tool's inputSchema, with its defaults applied, before a function runs;
+// package tooltest checks in the tool's own test that its Go types and its schemas agree.
+//
+// What a handler returns as its first value becomes the result: see Result. What it returns as an error is one of
+// three: Fail is an error that the model reads and can act on; Ask is a question to the client; any other error is a
+// defect, which is logged and of which the client only learns that the tool failed, so that no internals leak.
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime/debug"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"patchbay/shared/invoke"
+)
+
+// Serve runs the handler as a Lambda function and does not return. Logs of the default slog.Logger go to standard error
+// as JSON, one line a record, where Lambda collects them. It is the last statement of a tool's main.
+func Serve[In, Out any](handler func(context.Context, In) (Out, error)) {
+	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+	lambda.Start(NewHandler(handler).Invoke)
+}
+
+// Handler is a tool as the dispatcher sees it: an envelope in, an answer out. It is safe for concurrent use where the
+// author's function is.
+type Handler struct {
+	// Log gets the defects; nil means slog.Default().
+	Log *slog.Logger
+
+	run func(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error)
+}
+
+// NewHandler makes a Handler of a typed function. Serve is the usual way; this one is for tests and for programs that
+// run a tool without Lambda.
+func NewHandler[In, Out any](handler func(context.Context, In) (Out, error)) *Handler {
+	run := func(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
+		var in In
+		if err := json.Unmarshal(arguments, &in); err != nil {
+			return nil, fmt.Errorf("decoding arguments, which its inputSchema accepted, into %T: %w", in, err)
+		}
+		out, err := handler(ctx, in)
+		if err != nil {
+			return resultOfError(err)
+		}
+		return resultOf(out)
+	}
+	return &Handler{run: run}
+}
+
+// Invoke answers one event, an invoke.Request as JSON. The answer is one JSON object, or lines of JSON where the
+// request asks for progress; those are written while the handler runs. An error is a defect: an event that is not an
+// envelope of a known version, arguments that do not fit In, or an error of the handler that is neither Fail nor Ask.
+func (h *Handler) Invoke(ctx context.Context, event json.RawMessage) (*Answer, error) {
+	request, err := decode(event)
+	if err != nil {
+		h.logger(request).Error("event refused", "error", err.Error())
+		return nil, err
+	}
+	log := h.logger(request)
+	ctx, cancel := withDeadline(ctx, request.Deadline)
+	ctx = withCall(ctx, newCall(request), log)
+	if request.Meta.Progress {
+		return stream(ctx, cancel, log, h.call(request)), nil
+	}
+	defer cancel()
+	defer logPanic(log)
+	result, err := h.call(request)(ctx)
+	if err != nil {
+		log.Error("tool failed", "error", err.Error())
+		return nil, err
+	}
+	return buffered(result), nil
+}
+
+// runner runs a handler with the arguments of one call.
+type runner func(context.Context) (json.RawMessage, error)
+
+func (h *Handler) call(request invoke.Request) runner {
+	return func(ctx context.Context) (json.RawMessage, error) { return h.run(ctx, request.Arguments) }
+}
+
+func (h *Handler) logger(request invoke.Request) *slog.Logger {
+	log := h.Log
+	if log == nil {
+		log = slog.Default()
+	}
+	return log.With("tool", request.Tool, "requestId", request.Meta.RequestID)
+}
+
+// decode reads the version before anything else, since every other field may mean something else in another version.
+func decode(event json.RawMessage) (invoke.Request, error) {
+	var envelope struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(event, &envelope); err != nil {
+		return invoke.Request{}, fmt.Errorf("decoding the envelope: %w", err)
+	}
+	if envelope.Version != invoke.Version {
+		return invoke.Request{}, fmt.Errorf("envelope version %d is not known; this tool speaks version %d",
+			envelope.Version, invoke.Version)
+	}
+	var request invoke.Request
+	if err := json.Unmarshal(event, &request); err != nil {
+		return invoke.Request{}, fmt.Errorf("decoding the envelope: %w", err)
+	}
+	return request, nil
+}
+
+// logPanic writes down a panic with its request and lets it go on: the Lambda runtime reports it and ends the process,
+// whose state cannot be trusted any more.
+func logPanic(log *slog.Logger) {
+	if value := recover(); value != nil {
+		log.Error("tool panicked", "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
+		panic(value)
+	}
+}

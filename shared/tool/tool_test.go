@@ -1,0 +1,397 @@
+package tool_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"patchbay/shared/invoke"
+	"patchbay/shared/mcp"
+	"patchbay/shared/principal"
+	"patchbay/shared/tool"
+)
+
+type input struct {
+	Name string `json:"name"`
+}
+
+type output struct {
+	Greeting string `json:"greeting"`
+}
+
+// event is an envelope whose arguments are {"name": "Ada"}, changed by edit.
+func event(t *testing.T, edit func(*invoke.Request)) json.RawMessage {
+	t.Helper()
+	request := invoke.Request{
+		Version:   invoke.Version,
+		Tool:      "greet",
+		Arguments: json.RawMessage(`{"name":"Ada"}`),
+		Meta:      invoke.Meta{RequestID: "r-1", ProtocolVersion: "2026-07-28"},
+	}
+	if edit != nil {
+		edit(&request)
+	}
+	raw, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// answer runs the handler and reads its whole answer.
+func answer[In, Out any](t *testing.T, raw json.RawMessage, f func(context.Context, In) (Out, error)) string {
+	t.Helper()
+	got, err := quiet(f).Invoke(t.Context(), raw)
+	if err != nil {
+		t.Fatalf("Invoke: %v", err)
+	}
+	body, err := io.ReadAll(got)
+	if err != nil {
+		t.Fatalf("reading the answer: %v", err)
+	}
+	if err := got.Close(); err != nil {
+		t.Fatalf("Close: %v", err)
+	}
+	return string(body)
+}
+
+func quiet[In, Out any](f func(context.Context, In) (Out, error)) *tool.Handler {
+	handler := tool.NewHandler(f)
+	handler.Log = slog.New(slog.DiscardHandler)
+	return handler
+}
+
+// returning is a handler that returns the same every time.
+func returning[Out any](out Out, err error) func(context.Context, input) (Out, error) {
+	return func(context.Context, input) (Out, error) { return out, err }
+}
+
+func TestResults(t *testing.T) {
+	t.Parallel()
+	half, size := 0.5, int64(3)
+	annotated := tool.Annotate(tool.Text("hi"), mcp.Annotations{Audience: []string{"user"}, Priority: &half})
+	link := tool.ResourceLink("https://example.com/a", "a")
+	link.Size = &size
+	tests := map[string]struct {
+		got  string
+		want string
+	}{
+		"structured output is sent twice": {
+			answer(t, event(t, nil), returning(output{"a < b"}, nil)),
+			`{"content":[{"type":"text","text":"{\"greeting\":\"a < b\"}"}],"structuredContent":{"greeting":"a < b"}}`,
+		},
+		"a pointer to an output": {
+			answer(t, event(t, nil), returning(&output{"hi"}, nil)),
+			`{"content":[{"type":"text","text":"{\"greeting\":\"hi\"}"}],"structuredContent":{"greeting":"hi"}}`,
+		},
+		"a string is text": {
+			answer(t, event(t, nil), returning("hi", nil)),
+			`{"content":[{"type":"text","text":"hi"}]}`,
+		},
+		"an empty result": {
+			answer(t, event(t, nil), returning(tool.Result{}, nil)),
+			`{"content":[]}`,
+		},
+		"content and structure of its own": {
+			answer(t, event(t, nil), returning(&tool.Result{
+				Content:    []mcp.Content{annotated},
+				Structured: output{"hi"},
+				Meta:       map[string]any{"example.com/n": 1},
+			}, nil)),
+			`{"content":[{"type":"text","text":"hi","annotations":{"audience":["user"],"priority":0.5}}],` +
+				`"structuredContent":{"greeting":"hi"},"_meta":{"example.com/n":1}}`,
+		},
+		"every type of content": {
+			answer(t, event(t, nil), returning(tool.Result{Content: []mcp.Content{
+				tool.Textf("%d", 1), tool.Image([]byte("abc"), "image/png"), tool.Audio([]byte("abc"), "audio/wav"), link,
+				tool.Embed(mcp.ResourceContents{URI: "test://r", MIMEType: "text/plain", Text: "hi"}),
+			}}, nil)),
+			`{"content":[{"type":"text","text":"1"},{"type":"image","data":"YWJj","mimeType":"image/png"},` +
+				`{"type":"audio","data":"YWJj","mimeType":"audio/wav"},` +
+				`{"type":"resource_link","uri":"https://example.com/a","name":"a","size":3},` +
+				`{"type":"resource","resource":{"uri":"test://r","mimeType":"text/plain","text":"hi"}}]}`,
+		},
+		"a declared failure, wrapped on its way": {
+			answer(t, event(t, nil), returning(output{}, fmt.Errorf("greeting: %w", tool.Fail("gone", "%s has left", "Ada")))),
+			`{"content":[{"type":"text","text":"Ada has left"}],"isError":true,` +
+				`"_meta":{"dev.patchbay/failure":{"code":"gone"}}}`,
+		},
+		"a question": {
+			answer(t, event(t, nil), returning(output{}, tool.Ask(map[string]mcp.InputRequest{
+				"who":  tool.Form("Who?", json.RawMessage(`{"type":"object"}`)),
+				"page": tool.OpenURL("Sign in", "https://example.com/in"),
+				"say": tool.Sample(tool.Sampling{MaxTokens: 9, Messages: []tool.SamplingMessage{
+					{Role: "user", Content: tool.Text("hi")}}}),
+				"where": tool.ListRoots(),
+			}, "round 1"))),
+			`{"resultType":"input_required","requestState":"round 1","inputRequests":{` +
+				`"who":{"method":"elicitation/create","params":{"mode":"form","message":"Who?","requestedSchema":{"type":"object"}}},` +
+				`"page":{"method":"elicitation/create","params":{"mode":"url","message":"Sign in","url":"https://example.com/in"}},` +
+				`"say":{"method":"sampling/createMessage","params":{"maxTokens":9,` +
+				`"messages":[{"role":"user","content":{"type":"text","text":"hi"}}]}},` +
+				`"where":{"method":"roots/list"}}}`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(value(t, test.want), value(t, test.got)); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func value(t *testing.T, text string) (v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
+
+// A model reads the text as it is in the JSON string: an escaped "<" costs tokens and hides what was meant.
+func TestTextIsNotEscapedForHTML(t *testing.T) {
+	t.Parallel()
+	var got mcp.CallToolResult
+	if err := json.Unmarshal([]byte(answer(t, event(t, nil), returning(output{"<&>"}, nil))), &got); err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"greeting":"<&>"}`; got.Content[0].Text != want {
+		t.Errorf("text = %s, want %s", got.Content[0].Text, want)
+	}
+}
+
+func TestDefects(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		event   json.RawMessage
+		handler *tool.Handler
+		want    string
+	}{
+		"no envelope":     {json.RawMessage(`[]`), quiet(returning("", nil)), "decoding the envelope"},
+		"another version": {json.RawMessage(`{"version":2,"tool":7}`), quiet(returning("", nil)), "envelope version 2 is not known; this tool speaks version 1"},
+		"no version":      {json.RawMessage(`{"tool":"greet"}`), quiet(returning("", nil)), "envelope version 0 is not known"},
+		"a bad field":     {json.RawMessage(`{"version":1,"tool":7}`), quiet(returning("", nil)), "decoding the envelope"},
+		"arguments of another type": {
+			event(t, func(r *invoke.Request) { r.Arguments = json.RawMessage(`{"name":1}`) }),
+			quiet(returning("", nil)), "decoding arguments, which its inputSchema accepted, into tool_test.input",
+		},
+		"an unforeseen error": {event(t, nil), quiet(returning("", errors.New("disk full"))), "disk full"},
+		"nothing": {
+			event(t, nil), quiet(returning((*output)(nil), nil)), "neither a result nor an error",
+		},
+		"no result": {
+			event(t, nil), quiet(returning((*tool.Result)(nil), nil)), "neither a result nor an error",
+		},
+		"no value": {
+			event(t, nil), quiet(returning(any(nil), nil)), "neither a result nor an error",
+		},
+		"structure that is not JSON": {
+			event(t, nil), quiet(returning(func() {}, nil)), "encoding structured content",
+		},
+		"meta that is not JSON": {
+			event(t, nil), quiet(returning(tool.Result{Meta: map[string]any{"x.org/y": func() {}}}, nil)),
+			`encoding _meta["x.org/y"]`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := test.handler.Invoke(t.Context(), test.event)
+			if err == nil {
+				t.Fatalf("Invoke = %v, want an error", got)
+			}
+			if !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error = %q, want it to contain %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestDefectIsLoggedWithItsRequest(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	handler := tool.NewHandler(returning("", errors.New("disk full")))
+	handler.Log = slog.New(slog.NewJSONHandler(&log, nil))
+	if _, err := handler.Invoke(t.Context(), event(t, nil)); err == nil {
+		t.Fatal("no error")
+	}
+	var record struct{ Level, Msg, Tool, RequestID, Error string }
+	if err := json.Unmarshal(log.Bytes(), &record); err != nil {
+		t.Fatal(err)
+	}
+	if record.Tool != "greet" || record.RequestID != "r-1" || record.Error != "disk full" || record.Level != "ERROR" {
+		t.Errorf("record = %+v", record)
+	}
+}
+
+func TestPanicIsLoggedAndGoesOn(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	handler := tool.NewHandler(func(context.Context, input) (string, error) { panic("boom") })
+	handler.Log = slog.New(slog.NewJSONHandler(&log, nil))
+	defer func() {
+		if value := recover(); value != "boom" {
+			t.Errorf("recovered %v, want boom", value)
+		}
+		if text := log.String(); !strings.Contains(text, `"panic":"boom"`) || !strings.Contains(text, `"requestId":"r-1"`) {
+			t.Errorf("log = %s", text)
+		}
+	}()
+	_, _ = handler.Invoke(t.Context(), event(t, nil))
+}
+
+func TestCallFrom(t *testing.T) {
+	t.Parallel()
+	deadline := time.Date(2126, 1, 2, 3, 4, 5, 0, time.UTC)
+	var got tool.Call
+	answer(t, event(t, func(r *invoke.Request) {
+		r.Principal = principal.Principal{Subject: "u1", Issuer: "https://issuer.example"}
+		r.Meta.ClientInfo = json.RawMessage(`{"name":"tester","version":"3"}`)
+		r.Meta.Traceparent = "00-01-02-01"
+		r.State, r.IdempotencyKey, r.DryRun = "s", "k", true
+		r.InputResponses = json.RawMessage(`{"who":{"action":"accept","content":{"name":"Ada"}}}`)
+		r.Deadline = deadline.UnixMilli()
+	}), func(ctx context.Context, in input) (string, error) {
+		got = tool.CallFrom(ctx)
+		if end, ok := ctx.Deadline(); !ok || !end.Equal(deadline) {
+			t.Errorf("deadline of the context = %v, %v", end, ok)
+		}
+		return "", nil
+	})
+	want := tool.Call{
+		Tool:      "greet",
+		Principal: principal.Principal{Subject: "u1", Issuer: "https://issuer.example"},
+		Meta: invoke.Meta{
+			RequestID: "r-1", ProtocolVersion: "2026-07-28", Traceparent: "00-01-02-01",
+			ClientInfo: json.RawMessage(`{"name":"tester","version":"3"}`),
+		},
+		InputResponses: json.RawMessage(`{"who":{"action":"accept","content":{"name":"Ada"}}}`),
+		State:          "s", IdempotencyKey: "k", DryRun: true, Deadline: deadline,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("call (-want +got):\n%s", diff)
+	}
+	if client := got.Client(); client.Name != "tester" || client.Version != "3" {
+		t.Errorf("client = %+v", client)
+	}
+}
+
+func TestOutsideACall(t *testing.T) {
+	t.Parallel()
+	if diff := cmp.Diff(tool.Call{}, tool.CallFrom(t.Context())); diff != "" {
+		t.Errorf("call (-want +got):\n%s", diff)
+	}
+	if tool.Log(t.Context()) != slog.Default() {
+		t.Error("Log is not the default logger")
+	}
+	tool.Progress(t.Context(), 1, 2, "nobody listens") // must not panic
+	if got := (tool.Call{}).Client(); got.Name != "" {
+		t.Errorf("client = %+v", got)
+	}
+}
+
+func TestEarlierDeadlineWins(t *testing.T) {
+	t.Parallel()
+	lambda := time.Date(2126, 1, 1, 0, 0, 0, 0, time.UTC)
+	ctx, cancel := context.WithDeadline(t.Context(), lambda)
+	defer cancel()
+	got, err := quiet(func(ctx context.Context, in input) (string, error) {
+		end, _ := ctx.Deadline()
+		return end.UTC().Format(time.RFC3339), nil
+	}).Invoke(ctx, event(t, func(r *invoke.Request) { r.Deadline = lambda.Add(time.Hour).UnixMilli() }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(got)
+	if !strings.Contains(string(body), "2126-01-01T00:00:00Z") {
+		t.Errorf("answer = %s", body)
+	}
+}
+
+func TestSupports(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		capabilities string
+		path         []string
+		want         bool
+	}{
+		{``, []string{"sampling"}, false},
+		{`{}`, []string{"elicitation"}, false},
+		{`{"elicitation":{}}`, []string{"elicitation"}, true},
+		{`{"elicitation":{}}`, []string{"elicitation", "form"}, true},
+		{`{"elicitation":{}}`, []string{"elicitation", "url"}, false},
+		{`{"elicitation":{"url":{}}}`, []string{"elicitation", "url"}, true},
+		{`{"elicitation":{"url":{}}}`, []string{"elicitation", "form"}, false},
+		{`{"sampling":{}}`, []string{"sampling", "form"}, false},
+		{`{"sampling":{"tools":{}}}`, []string{"sampling", "tools"}, true},
+		{`{"sampling":true}`, []string{"sampling", "tools"}, false},
+	}
+	for _, test := range tests {
+		call := tool.Call{Meta: invoke.Meta{ClientCapabilities: json.RawMessage(test.capabilities)}}
+		if got := call.Supports(test.path...); got != test.want {
+			t.Errorf("%s supports %v = %v, want %v", test.capabilities, test.path, got, test.want)
+		}
+	}
+}
+
+func TestResponses(t *testing.T) {
+	t.Parallel()
+	call := tool.Call{InputResponses: json.RawMessage(`{
+		"form": {"action": "accept", "content": {"name": "Ada"}},
+		"one": {"role": "assistant", "content": {"type": "text", "text": "Paris"}, "model": "m", "stopReason": "endTurn"},
+		"many": {"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "model": "m"},
+		"roots": {"roots": [{"uri": "file:///a", "name": "a"}]},
+		"wrong": {"content": 7}
+	}`)}
+	check := func(key string, got, want any) {
+		t.Helper()
+		if ok, err := call.Response(key, got); !ok || err != nil {
+			t.Fatalf("Response(%q) = %v, %v", key, ok, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("Response(%q) (-want +got):\n%s", key, diff)
+		}
+	}
+	check("form", &tool.ElicitResult{},
+		&tool.ElicitResult{Action: tool.ActionAccept, Content: json.RawMessage(`{"name": "Ada"}`)})
+	check("one", &tool.SamplingResult{}, &tool.SamplingResult{
+		Role: "assistant", Content: tool.SamplingContent{tool.Text("Paris")}, Model: "m", StopReason: "endTurn"})
+	check("many", &tool.SamplingResult{}, &tool.SamplingResult{
+		Role: "assistant", Content: tool.SamplingContent{tool.Text("a"), tool.Text("b")}, Model: "m"})
+	check("roots", &tool.RootsResult{}, &tool.RootsResult{Roots: []tool.Root{{URI: "file:///a", Name: "a"}}})
+
+	var sampled tool.SamplingResult
+	if ok, err := call.Response("absent", &sampled); ok || err != nil {
+		t.Errorf("absent answer = %v, %v", ok, err)
+	}
+	if ok, err := call.Response("wrong", &sampled); ok || err == nil {
+		t.Errorf("wrong answer = %v, %v", ok, err)
+	}
+	if ok, err := (tool.Call{}).Response("form", &sampled); ok || err != nil {
+		t.Errorf("round one = %v, %v", ok, err)
+	}
+	if ok, err := (tool.Call{InputResponses: json.RawMessage(`[]`)}).Response("form", &sampled); ok || err == nil {
+		t.Errorf("responses that are no object = %v, %v", ok, err)
+	}
+}
+
+func TestFormPanicsOnASchemaThatIsNotJSON(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if value := fmt.Sprint(recover()); !strings.Contains(value, "elicitation/create") {
+			t.Errorf("recovered %s", value)
+		}
+	}()
+	tool.Form("?", json.RawMessage(`{`))
+}
