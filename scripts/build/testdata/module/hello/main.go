@@ -1,0 +1,6 @@
+// Command hello prints one word.
+package main
+
+import "fmt"
+
+func main() { fmt.Println("hello") }
