@@ -1,0 +1,217 @@
+// Package localdb runs a DynamoDB-compatible engine, dynalite, as a child process for the local stack and for tests.
+//
+// Against DynamoDB it lacks transactions and TTL deletion; nothing in Patchbay decides by either.
+package localdb
+
+import (
+	"bufio"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// Region is the region that Client signs for. The engine keeps no regions apart.
+const Region = "us-east-1"
+
+const (
+	startWait = 30 * time.Second // until the engine answers
+	stopWait  = 5 * time.Second  // from SIGTERM to SIGKILL
+)
+
+//go:embed engine.js
+var script string
+
+// Options say how an engine runs. The zero value keeps data in memory and listens on a free loopback port.
+type Options struct {
+	// Dir keeps the tables on disk, so that they survive a restart. It is made if it does not exist. Two engines cannot
+	// share it. Empty keeps them in memory.
+	Dir string
+	// NodeModules is the folder with dynalite and node. Empty means what FindModules finds.
+	NodeModules string
+	// Addr is the host and port to listen on. Empty means 127.0.0.1:0, a free port.
+	Addr string
+	// Log gets what the engine prints. Nil drops it.
+	Log io.Writer
+}
+
+// Engine is a running engine. Close must be called; an engine whose parent dies without it ends by itself.
+type Engine struct {
+	// URL is the endpoint, for Client or AWS_ENDPOINT_URL_DYNAMODB.
+	URL string
+
+	cmd   *exec.Cmd
+	stdin io.Closer
+	done  chan struct{}
+	once  sync.Once
+}
+
+// Start runs an engine and returns when it answers requests; ctx bounds only the start. The error wraps
+// ErrNotInstalled when Node packages are missing, and holds what the engine said when it did not start.
+func Start(ctx context.Context, options Options) (*Engine, error) {
+	cmd, err := command(options)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the DynamoDB engine: %w", err)
+	}
+	output := &tail{next: options.Log}
+	engine, urls, err := launch(cmd, output)
+	if err != nil {
+		return nil, fmt.Errorf("starting the DynamoDB engine: %w", err)
+	}
+	if err := engine.await(ctx, urls); err != nil {
+		engine.Close()
+		return nil, fmt.Errorf("starting the DynamoDB engine: %w%s", err, output)
+	}
+	return engine, nil
+}
+
+func command(options Options) (*exec.Cmd, error) {
+	modules, err := options.modules()
+	if err != nil {
+		return nil, err
+	}
+	host, port, err := options.address()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := options.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	settings, err := json.Marshal(map[string]any{"dir": dir, "host": host, "port": port})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the engine's options: %w", err)
+	}
+	return exec.Command(nodePath(modules), "-e", script, filepath.Join(modules, "dynalite"), string(settings)), nil
+}
+
+func (o Options) modules() (string, error) {
+	if o.NodeModules == "" {
+		return FindModules()
+	}
+	modules, err := filepath.Abs(o.NodeModules)
+	if err != nil {
+		return "", fmt.Errorf("locating %s: %w", o.NodeModules, err)
+	}
+	return modules, checkModules(modules)
+}
+
+func (o Options) address() (host string, port int, err error) {
+	if o.Addr == "" {
+		return "127.0.0.1", 0, nil
+	}
+	host, text, err := net.SplitHostPort(o.Addr)
+	if err != nil {
+		return "", 0, fmt.Errorf("reading address %q: %w; allowed: HOST:PORT", o.Addr, err)
+	}
+	if port, err = strconv.Atoi(text); err != nil || port < 0 || port > 65535 {
+		return "", 0, fmt.Errorf("reading address %q: port %q; allowed: 0 to 65535", o.Addr, text)
+	}
+	return host, port, nil
+}
+
+func (o Options) dataDir() (string, error) {
+	if o.Dir == "" {
+		return "", nil
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return "", fmt.Errorf("locating data folder %s: %w", o.Dir, err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("making data folder: %w", err)
+	}
+	return dir, nil
+}
+
+// launch starts the child. Its URL arrives on the channel, which is closed when the child's output ends.
+func launch(cmd *exec.Cmd, output io.Writer) (*Engine, <-chan string, error) {
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a pipe: %w", err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a pipe: %w", err)
+	}
+	cmd.Stderr = output
+	if err := cmd.Start(); err != nil {
+		return nil, nil, fmt.Errorf("running %s: %w", cmd.Path, err)
+	}
+	engine := &Engine{cmd: cmd, stdin: stdin, done: make(chan struct{})}
+	urls := make(chan string, 1)
+	go func() {
+		defer close(engine.done)
+		readURL(stdout, urls, output)
+		cmd.Wait() // The error only says how the process ended, which Close brings about itself.
+	}()
+	return engine, urls, nil
+}
+
+// readURL sends the URL of the child's first line and copies what follows to the log.
+func readURL(stdout io.Reader, urls chan<- string, log io.Writer) {
+	reader := bufio.NewReader(stdout)
+	line, _ := reader.ReadBytes('\n')
+	var ready struct{ URL string }
+	if json.Unmarshal(line, &ready) == nil && ready.URL != "" {
+		urls <- ready.URL
+	}
+	io.Copy(log, reader)
+}
+
+// await sets URL and waits until a request is answered: the script listens before its data folder is open.
+func (e *Engine) await(ctx context.Context, urls <-chan string) error {
+	ctx, cancel := context.WithTimeout(ctx, startWait)
+	defer cancel()
+	select {
+	case e.URL = <-urls:
+	case <-e.done:
+		return fmt.Errorf("it ended at once")
+	case <-ctx.Done():
+		return fmt.Errorf("waiting until it listens: %w", ctx.Err())
+	}
+	if _, err := Client(e.URL).ListTables(ctx, &dynamodb.ListTablesInput{}); err != nil {
+		return fmt.Errorf("listing tables: %w", err)
+	}
+	return nil
+}
+
+// Done is closed when the engine has ended, by Close or by itself.
+func (e *Engine) Done() <-chan struct{} { return e.done }
+
+// Close ends the engine and returns when its process is gone. It may be called more than once.
+func (e *Engine) Close() {
+	e.once.Do(func() {
+		// Signalling a process that has ended does nothing, and closing the pipe asks for the same end.
+		e.cmd.Process.Signal(syscall.SIGTERM)
+		e.stdin.Close()
+		select {
+		case <-e.done:
+		case <-time.After(stopWait):
+			e.cmd.Process.Kill()
+		}
+	})
+	<-e.done
+}
+
+// Client returns a client of the engine at url with fixed local credentials, which the engine does not check.
+func Client(url string) *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{
+		BaseEndpoint: aws.String(url),
+		Region:       Region,
+		Credentials:  credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+}

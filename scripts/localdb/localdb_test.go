@@ -1,0 +1,222 @@
+package localdb
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// start runs an engine for one test, which is skipped where Node packages are missing; in CI that is a failure.
+func start(t *testing.T, options Options) *Engine {
+	t.Helper()
+	engine, err := Start(t.Context(), options)
+	if errors.Is(err, ErrNotInstalled) && os.Getenv("CI") == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(engine.Close)
+	return engine
+}
+
+func createTable(t *testing.T, db *dynamodb.Client) {
+	t.Helper()
+	_, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName:            aws.String("notes"),
+		BillingMode:          types.BillingModePayPerRequest,
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: "S"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDataSurvivesRestart(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "made", "by", "start")
+	item := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "a"}}
+
+	first := start(t, Options{Dir: dir})
+	createTable(t, Client(first.URL))
+	put := &dynamodb.PutItemInput{TableName: aws.String("notes"), Item: item}
+	if _, err := Client(first.URL).PutItem(t.Context(), put); err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+
+	second := start(t, Options{Dir: dir})
+	got, err := Client(second.URL).GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("notes"), Key: item})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Item) != 1 {
+		t.Errorf("after the restart the item is %v", got.Item)
+	}
+}
+
+func TestMemoryIsNotShared(t *testing.T) {
+	t.Parallel()
+	one, other := start(t, Options{}), start(t, Options{})
+	createTable(t, Client(one.URL))
+	tables, err := Client(other.URL).ListTables(t.Context(), &dynamodb.ListTablesInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tables.TableNames) != 0 {
+		t.Errorf("a second engine has tables %v", tables.TableNames)
+	}
+}
+
+func TestCloseEndsTheProcess(t *testing.T) {
+	t.Parallel()
+	engine := start(t, Options{})
+	engine.Close()
+	engine.Close()
+	<-engine.Done()
+	if _, err := Client(engine.URL).ListTables(t.Context(), &dynamodb.ListTablesInput{}); err == nil {
+		t.Error("a closed engine still answers")
+	}
+}
+
+// parentVariable makes this test binary the parent that TestEngineEndsWithItsParent kills.
+const parentVariable = "LOCALDB_TEST_PARENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(parentVariable) != "" {
+		parent()
+	}
+	os.Exit(m.Run())
+}
+
+// parent starts an engine, prints its URL and waits to be killed.
+func parent() {
+	engine, err := Start(context.Background(), Options{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println(engine.URL)
+	<-engine.Done()
+	os.Exit(1)
+}
+
+func TestEngineEndsWithItsParent(t *testing.T) {
+	t.Parallel()
+	start(t, Options{}) // skips where the packages are missing
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), parentVariable+"=1")
+	cmd.Stderr = os.Stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	url, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	// An open connection tells of the engine's end, which nobody is left to report.
+	conn, err := net.Dial("tcp", strings.TrimPrefix(strings.TrimSpace(url), "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	cmd.Process.Kill()
+	cmd.Wait()
+	if _, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Error("the engine wrote to an idle connection")
+	}
+}
+
+func TestStartErrors(t *testing.T) {
+	t.Parallel()
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { busy.Close() })
+	dir := t.TempDir()
+	start(t, Options{Dir: dir})
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name    string
+		options Options
+		want    string
+	}{
+		{"no packages", Options{NodeModules: t.TempDir()}, "run npm ci"},
+		{"port in use", Options{Addr: busy.Addr().String()}, "address already in use"},
+		{"no port", Options{Addr: "localhost"}, "allowed: HOST:PORT"},
+		{"bad port", Options{Addr: "localhost:http"}, `port "http"; allowed: 0 to 65535`},
+		{"data folder in use", Options{Dir: dir}, "another engine uses it"},
+		{"data folder is a file", Options{Dir: file}, "making data folder"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			engine, err := Start(context.WithoutCancel(t.Context()), test.options)
+			if err == nil {
+				engine.Close()
+				t.Fatal("started")
+			}
+			if !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %q does not say %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestStartEndsTheChildOfACancelledStart(t *testing.T) {
+	t.Parallel()
+	start(t, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Start(ctx, Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}
+
+func TestLogGetsTheEngineOutput(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	output := &tail{next: &log}
+	engine, urls, err := launch(exec.Command("sh", "-c", `echo '{"url":"http://x"}'; echo later`), output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-engine.Done()
+	if url := <-urls; url != "http://x" {
+		t.Errorf("URL %q", url)
+	}
+	if got := log.String(); got != "later\n" {
+		t.Errorf("log %q", got)
+	}
+}
+
+func TestTailKeepsTheEnd(t *testing.T) {
+	t.Parallel()
+	output := &tail{}
+	io.WriteString(output, strings.Repeat("a", 2*tailBytes)+"end")
+	if got := output.String(); len(got) != tailBytes+2 || !strings.HasSuffix(got, "end") {
+		t.Errorf("%d bytes, ending in %q", len(got), got[len(got)-5:])
+	}
+}
