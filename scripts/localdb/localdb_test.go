@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -42,6 +43,10 @@ func createTable(t *testing.T, db *dynamodb.Client) {
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: "S"}},
 	})
 	if err != nil {
+		t.Fatal(err)
+	}
+	active := dynamodb.NewTableExistsWaiter(db, func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay = time.Millisecond })
+	if err := active.Wait(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("notes")}, startWait); err != nil {
 		t.Fatal(err)
 	}
 }
