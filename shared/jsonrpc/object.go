@@ -3,6 +3,7 @@ package jsonrpc
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -24,17 +25,16 @@ func Members(object json.RawMessage) ([]Member, error) {
 	if s.pos >= len(s.data) || s.data[s.pos] != '{' {
 		return nil, Errorf(CodeInvalidRequest, "Invalid request: not a JSON object")
 	}
+	var seen keySet
 	members := make([]Member, 0, 8)
 	for s.enter('}') {
 		key := s.key()
+		if !seen.add(key) {
+			return nil, duplicate(key)
+		}
 		start := s.pos
 		s.skip()
 		members = append(members, Member{Key: key, Value: s.data[start:s.pos:s.pos]})
-		for _, m := range members[:len(members)-1] {
-			if m.Key == key {
-				return nil, duplicate(key)
-			}
-		}
 	}
 	return members, nil
 }
@@ -90,42 +90,49 @@ func (s *scanner) check(depth int) error {
 	return nil
 }
 
-// checkObject refuses duplicate keys. Few keys are compared one with another; many go through a map, so that an object
-// made of nothing but keys costs no more than its size.
 func (s *scanner) checkObject(depth int) error {
-	const few = 16
-	var (
-		small [few]string
-		count int
-		many  map[string]struct{}
-	)
+	var seen keySet
 	for s.enter('}') {
 		key := s.key()
-		if many == nil && count == few {
-			many = make(map[string]struct{}, 4*few)
-			for _, k := range small {
-				many[k] = struct{}{}
-			}
-		}
-		if many != nil {
-			if _, twice := many[key]; twice {
-				return duplicate(key)
-			}
-			many[key] = struct{}{}
-		} else {
-			for _, k := range small[:count] {
-				if k == key {
-					return duplicate(key)
-				}
-			}
-			small[count] = key
-			count++
+		if !seen.add(key) {
+			return duplicate(key)
 		}
 		if err := s.check(depth + 1); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// keySet holds the keys of one object. Few are compared one with another, which allocates nothing; many go into a map,
+// so that an object made of nothing but keys costs no more than its size.
+type keySet struct {
+	few   [16]string
+	count int
+	many  map[string]struct{}
+}
+
+// add reports whether the key is new.
+func (k *keySet) add(key string) bool {
+	if k.many != nil {
+		_, twice := k.many[key]
+		k.many[key] = struct{}{}
+		return !twice
+	}
+	if slices.Contains(k.few[:k.count], key) {
+		return false
+	}
+	if k.count < len(k.few) {
+		k.few[k.count] = key
+		k.count++
+		return true
+	}
+	k.many = make(map[string]struct{}, 4*len(k.few))
+	for _, known := range k.few {
+		k.many[known] = struct{}{}
+	}
+	k.many[key] = struct{}{}
+	return true
 }
 
 // enter moves from the opening bracket or a finished element to the next one, and reports whether there is one. After

@@ -44,8 +44,8 @@ type Meta struct {
 	Baggage     string
 }
 
-// ParseParams reads params, which is a JSON object or nil. The error is a *jsonrpc.Error that names the member and what
-// it must be.
+// ParseParams reads params, which is a JSON object or nil. The error is a *jsonrpc.Error that names the first member
+// that is wrong and what it must be; the others are read all the same, since they tell how to answer.
 func ParseParams(params json.RawMessage) (Params, error) {
 	var p Params
 	if params == nil {
@@ -55,12 +55,13 @@ func ParseParams(params json.RawMessage) (Params, error) {
 	if err != nil {
 		return p, err
 	}
+	var first error
 	for _, m := range members {
-		if err := p.set(m.Key, m.Value); err != nil {
-			return p, err
+		if err := p.set(m.Key, m.Value); err != nil && first == nil {
+			first = err
 		}
 	}
-	return p, nil
+	return p, first
 }
 
 func (p *Params) set(key string, value json.RawMessage) (err error) {
@@ -94,12 +95,13 @@ func (m *Meta) parse(raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
+	var first error
 	for _, member := range members {
-		if err := m.set(member.Key, member.Value); err != nil {
-			return err
+		if err := m.set(member.Key, member.Value); err != nil && first == nil {
+			first = err
 		}
 	}
-	return nil
+	return first
 }
 
 func (m *Meta) set(key string, value json.RawMessage) (err error) {
