@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"patchbay/shared/contract"
 	"patchbay/shared/invoke"
 	"patchbay/shared/jsonrpc"
 	"patchbay/shared/schema"
@@ -38,7 +39,7 @@ func (c *call) checkArguments() (json.RawMessage, error) {
 // payload is the event of the tool's function: the envelope, or the bare arguments for a function that knows nothing of
 // Patchbay.
 func (c *call) payload() ([]byte, error) {
-	if c.entry.Tool.Contract.Function.Payload == "arguments" {
+	if c.entry.Tool.Contract.Function.Payload == contract.PayloadArguments {
 		return c.arguments, nil
 	}
 	payload, err := json.Marshal(&invoke.Request{

@@ -31,6 +31,8 @@ const (
 	outcomeCrash       outcome = "tool_crash"
 	outcomeBroken      outcome = "invocation_broken"
 	outcomeDefect      outcome = "defect"
+
+	outcomeResultTooLarge outcome = "result_too_large"
 )
 
 // refused carries an answer that was made while the call was resolved again.
@@ -88,7 +90,7 @@ func (c *call) crashed(err error) json.RawMessage {
 			"effects are unknown. Ask for less at once, or check before trying again (request id %s).",
 			name, c.entry.Tool.Contract.Execution.TimeoutSeconds, c.RequestID)
 	case failure.TooLarge():
-		return c.toolError(outcomeCrash, "The answer of %s is larger than can be sent (%d MB). Ask for less: narrow the "+
+		return c.toolError(outcomeResultTooLarge, "The answer of %s is larger than can be sent (%d MB). Ask for less: narrow the "+
 			"arguments or use a smaller limit.", name, function.MaxPayload>>20)
 	}
 	return c.toolError(outcomeCrash, "%s failed because of an internal error of the tool. Trying again may help; if it "+

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"patchbay/shared/contract"
 	"patchbay/shared/jsonrpc"
 	"patchbay/shared/mcp"
 )
@@ -24,6 +25,10 @@ const (
 // finish makes the result that the client gets from the answer of the tool's function. An answer that breaks the
 // protocol's shape or the tool's own outputSchema is a defect of the tool: logged, and a clean error for the client.
 func (c *call) finish(answer []byte) json.RawMessage {
+	if most := c.entry.Tool.Contract.MaxResultBytes; most > 0 && len(answer) > most {
+		return c.toolError(outcomeResultTooLarge, "The answer of %s is larger than it may be (%d bytes; allowed: %d). It has "+
+			"run. Ask for less: narrow the arguments or use a smaller limit.", c.entry.Tool.Name, len(answer), most)
+	}
 	members, err := c.readAnswer(answer)
 	if err != nil {
 		return c.broken(err)
@@ -48,7 +53,7 @@ func (c *call) readAnswer(answer []byte) ([]jsonrpc.Member, error) {
 	if !json.Valid(answer) {
 		return nil, errors.New("the function's answer is not JSON")
 	}
-	if c.entry.Tool.Contract.Function.Payload == "arguments" {
+	if c.entry.Tool.Contract.Function.Payload == contract.PayloadArguments {
 		return structuredResult(bytes.TrimSpace(answer)), nil
 	}
 	members, err := jsonrpc.Members(answer)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"patchbay/dispatcher/function"
+	"patchbay/shared/contract"
 	"patchbay/shared/invoke"
 	"patchbay/shared/jsonrpc"
 	"patchbay/shared/mcp"
@@ -180,9 +181,9 @@ func (c *call) streams() bool { return c.Progress != nil && c.entry.Tool.Contrac
 
 // Visible reports whether the tool exists for the caller at all.
 func Visible(entry *registry.Entry, caller principal.Principal) bool {
-	contract := &entry.Tool.Contract
-	if contract.Risk == "forbidden" {
+	rules := &entry.Tool.Contract
+	if rules.Risk == contract.RiskForbidden {
 		return false
 	}
-	return contract.Visibility != "permitted" || caller.Missing(contract.Permissions) == nil
+	return rules.Visibility != contract.VisibilityPermitted || caller.Missing(rules.Permissions) == nil
 }

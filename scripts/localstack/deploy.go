@@ -1,0 +1,214 @@
+package localstack
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"patchbay/scripts/build"
+	"patchbay/scripts/locallambda"
+	"patchbay/shared/contract"
+	"patchbay/shared/registry"
+)
+
+// dispatcherPackage is named by its import path, so that a module that only requires this one can build it too.
+const dispatcherPackage = "patchbay/dispatcher"
+
+// folder is the name of a tool's folder, which names its function too.
+func folder(tool *contract.Tool) string { return filepath.Base(filepath.Dir(tool.File)) }
+
+// outDir is where built functions lie.
+func (s *Stack) outDir() string { return filepath.Join(s.options.Data, "build") }
+
+// build compiles the dispatcher and every Go function with one run of the compiler.
+func (s *Stack) build(ctx context.Context) error {
+	options := build.GoOptions{
+		ModuleDir: s.module,
+		OutDir:    s.outDir(),
+		Packages:  []string{dispatcherPackage},
+		Files:     map[string][]string{"dispatcher": {filepath.Join(s.options.Functions, "server.json")}},
+	}
+	for _, tool := range s.set.Tools {
+		pkg, err := s.goPackage(tool)
+		if err != nil {
+			return err
+		}
+		if pkg != "" && !slices.Contains(options.Packages, pkg) {
+			options.Packages = append(options.Packages, pkg)
+		}
+	}
+	fmt.Fprintf(s.options.Progress, "building the dispatcher and %d functions\n", len(options.Packages)-1)
+	return build.Go(ctx, options)
+}
+
+// goPackage is the package of a tool's function, relative to the module; empty when it is not written in Go.
+func (s *Stack) goPackage(tool *contract.Tool) (string, error) {
+	dir := filepath.Join(s.options.Functions, folder(tool))
+	if tool.Contract.Function.ARN != "" {
+		name := existingName(tool.Contract.Function)
+		dir = filepath.Join(s.existingDir(), name)
+		if _, err := os.Stat(dir); err != nil {
+			return "", fmt.Errorf("%s names the function %s, whose code the local stack looks for in %s: %w",
+				tool.File, tool.Contract.Function.ARN, dir, err)
+		}
+	} else if tool.Contract.Function.Runtime != contract.RuntimeGo {
+		return "", nil
+	}
+	relative, err := filepath.Rel(s.module, dir)
+	if err != nil {
+		return "", fmt.Errorf("resolving the folder of %s: %w", tool.File, err)
+	}
+	return "./" + filepath.ToSlash(relative), nil
+}
+
+func (s *Stack) existingDir() string {
+	if s.options.Existing != "" {
+		return s.options.Existing
+	}
+	return filepath.Join(s.module, "tests", "integration", "existing")
+}
+
+// existingName is the name of an existing function: of local:NAME, or of arn:aws:lambda:REGION:ACCOUNT:function:NAME:ALIAS.
+func existingName(function contract.Function) string {
+	if name, ok := function.Local(); ok {
+		return name
+	}
+	parts := strings.Split(function.ARN, ":")
+	return parts[min(6, len(parts)-1)]
+}
+
+// deployment puts built functions on the Lambda service.
+type deployment struct {
+	*Stack
+	standIns
+	ctx context.Context
+	// existing holds the ARNs of existing functions by name, since several tools may share one.
+	existing map[string]string
+}
+
+// tools deploys every tool's function and returns what is to be published.
+func (d *deployment) tools() ([]registry.Publication, error) {
+	d.existing = map[string]string{}
+	publications := make([]registry.Publication, 0, len(d.set.Tools))
+	for _, tool := range d.set.Tools {
+		arn, err := d.function(tool)
+		if err != nil {
+			return nil, fmt.Errorf("deploying the function of %s: %w", tool.File, err)
+		}
+		publications = append(publications, registry.Publication{Tool: tool, Function: arn})
+	}
+	return publications, nil
+}
+
+func (d *deployment) function(tool *contract.Tool) (string, error) {
+	if tool.Contract.Function.ARN != "" {
+		return d.existingFunction(tool)
+	}
+	environment, err := d.environment(tool)
+	if err != nil {
+		return "", err
+	}
+	function := locallambda.Function{
+		Name:        folder(tool),
+		Dir:         filepath.Join(d.outDir(), folder(tool)),
+		Env:         environment,
+		Timeout:     time.Duration(tool.Contract.Execution.TimeoutSeconds) * time.Second,
+		MemoryMB:    tool.Contract.Execution.MemoryMB,
+		Concurrency: tool.Contract.Execution.Concurrency,
+	}
+	switch tool.Contract.Function.Runtime {
+	case contract.RuntimeGo:
+	case contract.RuntimePython:
+		if err := d.python(d.ctx, &function, tool); err != nil {
+			return "", err
+		}
+	default:
+		return "", fmt.Errorf("the local stack runs functions in go and python, not in %s",
+			tool.Contract.Function.Runtime)
+	}
+	return d.lambda.Deploy(function)
+}
+
+// existingFunction deploys a function that knows nothing of Patchbay, once however many tools name it.
+func (d *deployment) existingFunction(tool *contract.Tool) (string, error) {
+	name := existingName(tool.Contract.Function)
+	if arn, deployed := d.existing[name]; deployed {
+		return arn, nil
+	}
+	arn, err := d.lambda.Deploy(locallambda.Function{
+		Name:    name,
+		Dir:     filepath.Join(d.outDir(), name),
+		Timeout: time.Duration(tool.Contract.Execution.TimeoutSeconds) * time.Second,
+	})
+	d.existing[name] = arn
+	return arn, err
+}
+
+// environment is what the contract names. An empty value is a setting of the deployment: here a stand-in's, else the
+// variable of the same name that the stack was started with. Secrets go to a file that holds only the function's own.
+func (d *deployment) environment(tool *contract.Tool) (map[string]string, error) {
+	environment := map[string]string{}
+	for name, value := range tool.Contract.Function.Environment {
+		if value == "" {
+			value = d.setting(name)
+		}
+		environment[name] = value
+	}
+	if len(tool.Contract.Function.Secrets) == 0 {
+		return environment, nil
+	}
+	file, err := d.writeSecrets(tool)
+	environment["PATCHBAY_SECRETS_FILE"] = file
+	return environment, err
+}
+
+func (d *deployment) writeSecrets(tool *contract.Tool) (string, error) {
+	own := map[string]string{}
+	for _, name := range tool.Contract.Function.Secrets {
+		value, err := d.secret(d.module, name)
+		if err != nil {
+			return "", err
+		}
+		own[name] = value
+	}
+	data, err := json.Marshal(own)
+	if err != nil {
+		return "", fmt.Errorf("encoding the secrets of %s: %w", tool.Name, err)
+	}
+	file := filepath.Join(d.outDir(), folder(tool)+".secrets.json")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		return "", fmt.Errorf("writing the secrets of %s: %w", tool.Name, err)
+	}
+	return file, nil
+}
+
+// dispatcher deploys the dispatcher and returns its ARN.
+func (d *deployment) dispatcher() (string, error) {
+	environment := map[string]string{
+		"PATCHBAY_TABLE":            Table,
+		"PATCHBAY_LOOPBACK_ORIGINS": "true",
+		"PATCHBAY_CACHE_TTL_MS":     strconv.FormatInt(d.options.CacheTTL.Milliseconds(), 10),
+		"PATCHBAY_ANSWER_WITHIN_MS": strconv.FormatInt(d.answerWithin().Milliseconds(), 10),
+		"AWS_ENDPOINT_URL_LAMBDA":   d.LambdaURL,
+		"AWS_ENDPOINT_URL_DYNAMODB": d.DatabaseURL,
+	}
+	if d.options.PageTools > 0 {
+		environment["PATCHBAY_PAGE_TOOLS"] = strconv.Itoa(d.options.PageTools)
+	}
+	if d.options.PageBytes > 0 {
+		environment["PATCHBAY_PAGE_BYTES"] = strconv.Itoa(d.options.PageBytes)
+	}
+	return d.lambda.Deploy(locallambda.Function{
+		Name:     "dispatcher",
+		Dir:      filepath.Join(d.outDir(), "dispatcher"),
+		Env:      environment,
+		Timeout:  min(d.answerWithin()+10*time.Second, 15*time.Minute),
+		MemoryMB: 512,
+	})
+}

@@ -1,0 +1,336 @@
+// Package localstack runs a whole Patchbay server on one machine, without Docker and without an AWS account: the real
+// dispatcher and the real functions on a local Lambda service, the catalogue in a DynamoDB engine, and a gateway in
+// front that does what API Gateway does.
+package localstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"patchbay/scripts/localdb"
+	"patchbay/scripts/localgateway"
+	"patchbay/scripts/locallambda"
+	"patchbay/scripts/trackerapi"
+	"patchbay/shared/contract"
+	"patchbay/shared/registry"
+)
+
+// Path is where the gateway serves the MCP endpoint.
+const Path = "/mcp"
+
+// Table is the name of the catalogue's table in the local engine.
+const Table = "patchbay-registry"
+
+// Source is the registry source under which the stack publishes the tools of its functions folder.
+const Source = "local"
+
+// trackerToken is what the stand-in of the issue tracker takes as the service's credential. It guards nothing.
+const trackerToken = "local-tracker-token"
+
+// Options says what to run. The zero value runs functions/ of the current module on 127.0.0.1:8787.
+type Options struct {
+	// Addr is where the gateway listens; empty means 127.0.0.1:8787, port 0 any free one.
+	Addr string
+	// Functions is the folder of functions; empty means functions.
+	Functions string
+	// Existing is the folder with the code of functions that contracts name by ARN or as local:NAME, one folder each;
+	// empty means tests/integration/existing in the module.
+	Existing string
+	// Data keeps what is built and the tables; empty means .patchbay in the module. Two stacks cannot share it.
+	Data string
+	// AnswerWithin is how long the gateway waits for an answer; 0 means what the longest contract needs, at least the
+	// 29 s that API Gateway starts from.
+	AnswerWithin time.Duration
+	// CacheTTL is how long clients may keep lists; 0 means 5 s, since tools change while they are being written.
+	CacheTTL time.Duration
+	// PageTools and PageBytes bound a page of tools/list; 0 means the registry's own bounds.
+	PageTools, PageBytes int
+	// LookupEnv gives the settings that contracts leave to the deployment, by name; nil means none.
+	LookupEnv func(string) (string, bool)
+	// Progress gets a line for each step that takes long; nil drops them.
+	Progress io.Writer
+	// Log gets what the functions write, a line at a time; nil drops it.
+	Log func(function string, line []byte)
+}
+
+// Stack is a running server. Close ends every part of it.
+type Stack struct {
+	// URL is the MCP endpoint.
+	URL string
+	// DatabaseURL is the DynamoDB engine, and LambdaURL the Lambda API.
+	DatabaseURL, LambdaURL string
+	// Tools are the names that the stack published.
+	Tools []string
+	// Warnings are what is worth knowing of the contracts.
+	Warnings contract.Problems
+
+	options Options
+	module  string
+	set     *contract.Set
+	engine  *localdb.Engine
+	db      *dynamodb.Client
+	lambda  *locallambda.Service
+	gateway *http.Server
+	servers []*http.Server
+	lock    *os.File
+	once    sync.Once
+}
+
+// Start runs a stack and returns when it answers. ctx bounds the start. The error is one clear message; contracts that
+// are wrong come as contract.Problems, code that does not build as a *build.Error.
+func Start(ctx context.Context, options Options) (*Stack, error) {
+	s := &Stack{options: options.withDefaults()}
+	if err := s.start(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Addr == "" {
+		o.Addr = "127.0.0.1:8787"
+	}
+	if o.Functions == "" {
+		o.Functions = "functions"
+	}
+	if o.CacheTTL == 0 {
+		o.CacheTTL = 5 * time.Second
+	}
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	if o.LookupEnv == nil {
+		o.LookupEnv = func(string) (string, bool) { return "", false }
+	}
+	if o.Log == nil {
+		o.Log = func(string, []byte) {}
+	}
+	return o
+}
+
+// start goes from what fails fastest to what takes longest: a port in use or a bad contract is told at once.
+func (s *Stack) start(ctx context.Context) error {
+	listener, err := net.Listen("tcp", s.options.Addr)
+	if err != nil {
+		return listenError(s.options.Addr, err)
+	}
+	closeListener := true
+	defer func() {
+		if closeListener {
+			listener.Close()
+		}
+	}()
+	if err := s.load(); err != nil {
+		return err
+	}
+	if err := s.openData(); err != nil {
+		return err
+	}
+	if err := s.build(ctx); err != nil {
+		return err
+	}
+	if err := s.startDatabase(ctx); err != nil {
+		return err
+	}
+	dispatcher, err := s.startFunctions(ctx)
+	if err != nil {
+		return err
+	}
+	closeListener = false
+	s.serveGateway(listener, dispatcher)
+	return nil
+}
+
+func listenError(addr string, err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%s is in use by another program; stop it, or choose another address with --addr", addr)
+	}
+	return fmt.Errorf("listening on %s: %w", addr, err)
+}
+
+// load reads the contracts.
+func (s *Stack) load() error {
+	functions, err := filepath.Abs(s.options.Functions)
+	if err != nil {
+		return fmt.Errorf("resolving the functions folder: %w", err)
+	}
+	s.options.Functions = functions
+	if s.module, err = moduleRoot(functions); err != nil {
+		return err
+	}
+	set, problems := contract.LoadDir(functions)
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	for _, tool := range set.Tools {
+		problems = append(problems, tool.Unenforced()...)
+	}
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	if len(set.Tools) == 0 {
+		return fmt.Errorf("%s has no tools; a tool is a folder with a tool.json", s.options.Functions)
+	}
+	s.set, s.Warnings = set, problems.Warnings()
+	return nil
+}
+
+// moduleRoot returns the nearest folder at or above dir that has a go.mod.
+func moduleRoot(dir string) (string, error) {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("%s is in no Go module: no go.mod at or above it", dir)
+		}
+	}
+}
+
+// openData makes the data folder and locks it.
+func (s *Stack) openData() error {
+	if s.options.Data == "" {
+		s.options.Data = filepath.Join(s.module, ".patchbay")
+	}
+	data, err := filepath.Abs(s.options.Data)
+	if err != nil {
+		return fmt.Errorf("resolving the data folder: %w", err)
+	}
+	s.options.Data = data
+	if err := os.MkdirAll(data, 0o755); err != nil {
+		return fmt.Errorf("making the data folder: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(data, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return fmt.Errorf("locking the data folder: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		lock.Close()
+		return fmt.Errorf("%s is in use by another local stack; stop it, or choose another folder with --data", data)
+	}
+	s.lock = lock
+	return nil
+}
+
+func (s *Stack) startDatabase(ctx context.Context) error {
+	modules, err := nodeModules(ctx, s.module, s.options.Progress)
+	if err != nil {
+		return err
+	}
+	s.engine, err = localdb.Start(ctx, localdb.Options{Dir: filepath.Join(s.options.Data, "dynamodb"), NodeModules: modules})
+	if err != nil {
+		return fmt.Errorf("starting the DynamoDB engine: %w", err)
+	}
+	s.DatabaseURL = s.engine.URL
+	s.db = localdb.Client(s.engine.URL)
+	if err := registry.CreateTable(ctx, s.db, Table); err != nil {
+		return fmt.Errorf("creating the catalogue's table: %w", err)
+	}
+	return nil
+}
+
+// serve runs handler on a free port of the loopback interface and returns its URL.
+func (s *Stack) serve(handler http.Handler) (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("listening on the loopback interface: %w", err)
+	}
+	server := &http.Server{Handler: handler}
+	s.servers = append(s.servers, server)
+	go func() { _ = server.Serve(listener) }()
+	return "http://" + listener.Addr().String(), nil
+}
+
+func (s *Stack) startFunctions(ctx context.Context) (dispatcher string, err error) {
+	s.lambda = locallambda.New(locallambda.Options{
+		Log: func(function, _ string, line []byte) { s.options.Log(function, line) },
+	})
+	if s.LambdaURL, err = s.serve(s.lambda); err != nil {
+		return "", err
+	}
+	tracker, err := s.serve(trackerapi.New(trackerapi.Options{Token: trackerToken}))
+	if err != nil {
+		return "", err
+	}
+	deployment := deployment{Stack: s, ctx: ctx, standIns: s.newStandIns(tracker)}
+	publications, err := deployment.tools()
+	if err != nil {
+		return "", err
+	}
+	publisher := registry.NewPublisher(s.db, Table, registry.PublisherOptions{})
+	if _, err := publisher.Publish(ctx, Source, publications); err != nil {
+		return "", fmt.Errorf("publishing the catalogue: %w", err)
+	}
+	for _, publication := range publications {
+		s.Tools = append(s.Tools, publication.Tool.Name)
+	}
+	return deployment.dispatcher()
+}
+
+func (s *Stack) serveGateway(listener net.Listener, dispatcher string) {
+	s.URL = "http://" + listener.Addr().String() + Path
+	s.gateway = &http.Server{Handler: localgateway.New(localgateway.Options{
+		Path:        Path,
+		FunctionARN: dispatcher,
+		Invoker:     s.lambda,
+		Timeout:     s.answerWithin(),
+	})}
+	go func() { _ = s.gateway.Serve(listener) }()
+}
+
+// answerWithin is how long the gateway waits.
+func (s *Stack) answerWithin() time.Duration {
+	if s.options.AnswerWithin > 0 {
+		return s.options.AnswerWithin
+	}
+	longest := 29 * time.Second
+	for _, tool := range s.set.Tools {
+		// Ten seconds for the start of an instance, as Lambda allows.
+		longest = max(longest, time.Duration(tool.Contract.Execution.TimeoutSeconds)*time.Second+10*time.Second)
+	}
+	return min(longest, 15*time.Minute)
+}
+
+// Publisher returns a publisher to the stack's catalogue.
+func (s *Stack) Publisher() *registry.Publisher {
+	return registry.NewPublisher(s.db, Table, registry.PublisherOptions{})
+}
+
+// Lambda returns the stack's Lambda service.
+func (s *Stack) Lambda() *locallambda.Service { return s.lambda }
+
+// Done is closed when the DynamoDB engine has ended, by Close or by itself.
+func (s *Stack) Done() <-chan struct{} { return s.engine.Done() }
+
+// Close ends every child and server and returns when they are gone.
+func (s *Stack) Close() {
+	s.once.Do(func() {
+		if s.gateway != nil {
+			_ = s.gateway.Close()
+		}
+		if s.lambda != nil {
+			s.lambda.Close()
+		}
+		for _, server := range s.servers {
+			_ = server.Close()
+		}
+		if s.engine != nil {
+			s.engine.Close()
+		}
+		if s.lock != nil {
+			_ = s.lock.Close()
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"patchbay/scripts/localstack"
+)
+
+func localCommand() *cobra.Command {
+	options := localstack.Options{LookupEnv: os.LookupEnv}
+	command := &cobra.Command{
+		Use:   "local",
+		Short: "Run the whole server on this machine, without Docker and without an AWS account",
+		Long: `Builds every function, starts a DynamoDB engine that keeps its data on disk, publishes the catalogue, and runs
+the dispatcher and the functions on a local Lambda service behind a gateway that does what API Gateway does.
+One Ctrl-C ends it all.`,
+		Example: "  patchbay local --addr 127.0.0.1:9000 --functions ./functions",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runLocal(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), options)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&options.Addr, "addr", "127.0.0.1:8787", "where to listen, HOST:PORT; port 0 is any free one")
+	flags.StringVar(&options.Functions, "functions", "functions", "the folder of functions")
+	flags.StringVar(&options.Existing, "existing", "", "the folder with the code of functions that contracts name by ARN "+
+		"or as local:NAME (default tests/integration/existing in the module)")
+	flags.StringVar(&options.Data, "data", "", "where what is built and the tables are kept (default .patchbay in the module)")
+	flags.DurationVar(&options.AnswerWithin, "answer-within", 0, "how long the gateway waits for an answer (default what "+
+		"the longest contract needs)")
+	flags.DurationVar(&options.CacheTTL, "cache-ttl", 5*time.Second, "how long clients may keep lists")
+	flags.IntVar(&options.PageTools, "page-tools", 0, "the most tools in one page of tools/list (default 1000)")
+	flags.IntVar(&options.PageBytes, "page-bytes", 0, "the most bytes in one page of tools/list (default 1 MiB)")
+	return command
+}
+
+func runLocal(ctx context.Context, out, errOut io.Writer, options localstack.Options) error {
+	options.Progress = errOut
+	options.Log = logTo(errOut)
+	stack, err := localstack.Start(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer stack.Close()
+	for _, warning := range stack.Warnings {
+		fmt.Fprintln(errOut, warning)
+	}
+	fmt.Fprintf(out, "ready: %s\n", stack.URL)
+	fmt.Fprint(out, help(stack))
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(errOut, "stopping")
+		return nil
+	case <-stack.Done():
+		return errors.New("the DynamoDB engine ended by itself")
+	}
+}
+
+// logTo writes the lines of functions, each behind the function's name.
+func logTo(w io.Writer) func(string, []byte) {
+	var mu sync.Mutex
+	return func(function string, line []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(w, "[%s] %s\n", function, line)
+	}
+}
+
+// help tells how to call a tool, for whoever reads the terminal.
+func help(stack *localstack.Stack) string {
+	return strings.NewReplacer("URL", stack.URL).Replace(`
+List the tools:
+
+  curl -s URL -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
+    -H 'MCP-Protocol-Version: 2026-07-28' -H 'Mcp-Method: tools/list' \
+    -d '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}'
+
+Call one:
+
+  curl -s URL -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
+    -H 'MCP-Protocol-Version: 2026-07-28' -H 'Mcp-Method: tools/call' -H 'Mcp-Name: get_weather' \
+    -d '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get_weather","arguments":{"location":"Oslo"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}'
+
+Connect the MCP Inspector:
+
+  npx @modelcontextprotocol/inspector --cli URL --transport http --method tools/list
+
+Stop with Ctrl-C.
+`)
+}
