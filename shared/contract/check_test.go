@@ -1,0 +1,150 @@
+package contract
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestARNs(t *testing.T) {
+	t.Parallel()
+	tests := map[bool][]string{
+		true: {
+			"arn:aws:lambda:eu-central-1:123456789012:function:notes:7",
+			"arn:aws:lambda:us-east-1:123456789012:function:notes:live",
+			"arn:aws-cn:lambda:cn-north-1:123456789012:function:n:1",
+			"arn:aws-us-gov:lambda:us-gov-west-1:123456789012:function:n_-1:PROD-2",
+			"local:legacy_lookup",
+		},
+		false: {
+			"", "notes", "local:", "local:a b", "local:a:1",
+			"arn:aws:lambda:us-east-1:123456789012:function:notes",
+			"arn:aws:lambda:us-east-1:123456789012:function:notes:",
+			"arn:aws:lambda:us-east-1:123456789012:function:notes:$LATEST",
+			"arn:aws:lambda:us-east-1:123456789012:function:notes:1:2",
+			"arn:aws:lambda:us-east-1:1234:function:notes:1",
+			"arn:aws:lambda:us-east-1:123456789012:layer:notes:1",
+			"arn:aws:s3:us-east-1:123456789012:function:notes:1",
+			"arn:aws:lambda:us-east-1:123456789012:function:notes:1\n",
+		},
+	}
+	for want, arns := range tests {
+		for _, arn := range arns {
+			c := newChecker("f")
+			c.checkARN(arn)
+			if got := len(c.problems) == 0; got != want {
+				t.Errorf("%q: allowed = %v, want %v", arn, got, want)
+			}
+		}
+	}
+}
+
+func TestMetaKeys(t *testing.T) {
+	t.Parallel()
+	tests := map[string][]string{
+		"":              {"a", "com.example/", "com.example/a.b_c-d", "x/y", "com.example.mcp/a", "mcp/a", "A-1.b/0"},
+		"meta-key":      {"-", "a-", "a b", "/a", "a./b", ".a/b", "a-/b", "1a/b", "a/b/c", "a/_b", "é"},
+		"meta-reserved": {"", "tracestate", "baggage", "a.mcp/b", "A.MCP.c/", "io.modelcontextprotocol/ui", "Dev.Patchbay/a"},
+	}
+	for want, keys := range tests {
+		for _, key := range keys {
+			c := newChecker("f")
+			c.checkMetaKey(key, "/_meta")
+			got := ""
+			if len(c.problems) > 0 {
+				got = c.problems[0].ID
+			}
+			if got != want {
+				t.Errorf("key %q: %q, want %q", key, got, want)
+			}
+		}
+	}
+}
+
+func TestDurations(t *testing.T) {
+	t.Parallel()
+	tests := map[Duration]time.Duration{
+		"90s": 90 * time.Second, "15m": 15 * time.Minute, "24h": 24 * time.Hour, "30d": 720 * time.Hour,
+		"": 0, "h": 0, "0h": 0, "012h": 0, "-1h": 0, "+1h": 0, "1.5h": 0, "1h30m": 0, "24": 0, "1 h": 0, "1H": 0, "1w": 0,
+		"99999999999999999999d": 0, "2147483647d": 0,
+	}
+	for text, want := range tests {
+		if got := text.Duration(); got != want {
+			t.Errorf("%q = %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	known := []string{"description", "execution", "sideEffects", "timeoutSeconds", "title"}
+	tests := map[string]string{
+		"descripton": "description", "Description": "description", "sideeffects": "sideEffects", "titel": "title",
+		"timeout": "timeoutSeconds", "ti": "", "color": "", "": "",
+	}
+	for word, want := range tests {
+		if got := nearest(word, known); got != want {
+			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
+
+// What this release enforces is published; what it does not is refused by the field that promises it.
+func TestUnenforced(t *testing.T) {
+	t.Parallel()
+	dryRun := `"properties":{"dryRun":{"type":"boolean","description":"Only say what would be done."}},`
+	tests := map[string]string{
+		`{}`:                `[]`,
+		`{"risk":"medium"}`: `[]`,
+		`{"permissions":["a"],"visibility":"permitted"}`: `[]`,
+		`{"risk":"forbidden"}`:                           `[]`,
+		`{"risk":"critical"}`:                            `[/contract/risk]`,
+		`{"confirmation":"always"}`:                      `[/contract/confirmation]`,
+		`{"autonomous":false}`:                           `[/contract/confirmation]`,
+		`{"stepUp":{"maxAgeSeconds":60}}`:                `[/contract/stepUp]`,
+		`{"idempotency":{"mode":"arguments"}}`:           `[/contract/idempotency]`,
+		`{"dryRun":"supported"}`:                         `[/contract/dryRun]`,
+		`{"rateLimit":{"calls":1,"perSeconds":1}}`:       `[/contract/rateLimit]`,
+		`{"function":{"state":["notes"]}}`:               `[/contract/function/state]`,
+	}
+	for contract, want := range tests {
+		file := strings.Replace(string(small(`"contract":`+contract+`,`)), `"additional`, dryRun+`"additional`, 1)
+		pointers := []string{}
+		for _, p := range mustParse(t, []byte(file)).Unenforced() {
+			if p.Severity != SeverityError || p.ID != "not-enforced-yet" || p.File != "tool.json" {
+				t.Errorf("%s: %+v", contract, p)
+			}
+			pointers = append(pointers, p.Pointer)
+		}
+		if got := "[" + strings.Join(pointers, " ") + "]"; got != want {
+			t.Errorf("%s: %s, want %s", contract, got, want)
+		}
+	}
+}
+
+// A value at fault is reported once: nothing that merely follows from the fault is said.
+func TestOneFaultIsOneProblem(t *testing.T) {
+	t.Parallel()
+	for _, contract := range []string{
+		`{"risk":"hihg","confirmation":"never"}`, `{"idempotency":{"mode":"keys"}}`, `{"execution":{"timeoutSeconds":"9"}}`,
+		`{"permissions":[7]}`, `{"failureModes":[{"code":7,"description":"Gone."}]}`, `{"function":{"runtime":"ruby"}}`,
+		`{"function":{"arn":7}}`, `{"function":{"environment":{"MODE":null}}}`, `{"maxResultBytes":"big"}`, `[]`, `null`,
+		`{"stepUp":null}`, `{"stepUp":{"acr":1}}`, `{"rateLimit":7}`, `{"auditEvent":7}`, `{"visibility":"hidden"}`,
+	} {
+		_, problems := Parse("tool.json", small(`"contract":`+contract+`,`))
+		if len(problems) != 1 || !slices.Contains([]string{"wrong-type", "wrong-value"}, problems[0].ID) {
+			t.Errorf("%s: want one problem, got:\n%s", contract, problems.Error())
+		}
+	}
+}
+
+func TestProblemIsOneLine(t *testing.T) {
+	t.Parallel()
+	p := Problem{File: "f", Pointer: "/a", ID: "x-y", Message: "two\nlines", Allowed: "one\r\nline",
+		Severity: SeverityWarning}
+	const want = "f /a: warning: two lines; allowed: one  line [x-y]"
+	if got := p.String(); got != want {
+		t.Errorf("String() = %q, want %q", got, want)
+	}
+}

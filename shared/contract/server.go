@@ -1,0 +1,83 @@
+package contract
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"reflect"
+	"strings"
+
+	"patchbay/shared/mcp"
+)
+
+// Server is what server.json says: how the server presents itself to clients. Source: MCP 2026-07-28, server/discover.
+type Server struct {
+	mcp.Implementation
+	// Instructions tell a model how to use the server's tools together; empty for none.
+	Instructions string `json:"instructions,omitempty"`
+}
+
+// ServerLimits are settings of the whole server that every tool must fit. The zero value limits nothing.
+type ServerLimits struct {
+	// MaxCallSeconds is how long the gateway waits for a call.
+	MaxCallSeconds int
+}
+
+// ParseServer reads a server.json and checks all of it. The server is nil exactly when there are errors.
+func ParseServer(file string, data []byte) (*Server, Problems) {
+	c := newChecker(file)
+	if c.root = c.readTree(data); c.root == nil {
+		return nil, c.problems
+	}
+	c.checkShape(c.root, reflect.TypeFor[Server](), "")
+	s := &Server{}
+	if err := json.Unmarshal(data, s); err != nil && c.problems.Err() == nil {
+		c.report("wrong-type", "", "", "decoding the file: %v", err)
+	}
+	c.checkServer(s)
+	problems := c.problems.sorted()
+	if problems.Err() != nil {
+		return nil, problems
+	}
+	return s, problems
+}
+
+func (c *checker) checkServer(s *Server) {
+	for _, field := range []struct{ key, value string }{{"name", s.Name}, {"version", s.Version}} {
+		c.require(field.key, "a text")
+		if c.has(field.key) && strings.TrimSpace(field.value) == "" {
+			c.report("server-empty", child("", field.key), "a text", "the server's %s is empty", field.key)
+		}
+	}
+	c.checkIcons(s.Icons, "/icons")
+	if u, err := url.Parse(s.WebsiteURL); c.has("websiteUrl") && (err != nil || u.Scheme != "https" || u.Host == "") {
+		c.report("website-url", "/websiteUrl", "an https: URL", "%q is no address of a website", s.WebsiteURL)
+	}
+}
+
+// CheckTools reports what is wrong among tools that are each right: names that two of them have, and timeouts that the
+// server's limits cut short.
+func CheckTools(tools []*Tool, limits ServerLimits) Problems {
+	var problems Problems
+	first := map[string]*Tool{}
+	for _, t := range tools {
+		if other := first[t.Name]; other != nil {
+			problems = append(problems, problem(t.File, "duplicate-tool", "/name", "a name of its own",
+				"the name "+t.Name+" is that of "+other.File+" too"))
+		} else {
+			first[t.Name] = t
+		}
+		problems = append(problems, checkTimeout(t, limits)...)
+	}
+	return problems.sorted()
+}
+
+func checkTimeout(t *Tool, limits ServerLimits) Problems {
+	seconds := t.Contract.Execution.TimeoutSeconds
+	if limits.MaxCallSeconds <= 0 || seconds <= limits.MaxCallSeconds {
+		return nil
+	}
+	return Problems{problem(t.File, "timeout-server", "/contract/execution/timeoutSeconds",
+		fmt.Sprintf("at most %d, or a larger maxCallSeconds of the server", limits.MaxCallSeconds),
+		fmt.Sprintf("the server ends a call after %d seconds, this tool after %d", limits.MaxCallSeconds, seconds))}
+}
