@@ -58,6 +58,9 @@ func Compile(raw json.RawMessage, limits Limits) (*Schema, error) {
 	if d == nil {
 		return nil, &CompileError{problems}
 	}
+	for _, pointer := range d.elsewhere {
+		problems = append(problems, d.checkElsewhere(pointer, problems)...)
+	}
 	root, g, err := compileDocument(d)
 	problems = append(problems, d.problemsOf(err, problems)...)
 	if len(problems) > 0 {
@@ -132,12 +135,7 @@ func compileDocument(d *document) (root *jsonschema.Schema, g graph, err error) 
 			err = fmt.Errorf("compiling the schema: %v", r)
 		}
 	}()
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(d.draft)
-	c.AssertFormat()
-	c.UseLoader(refuseLoading{})
-	c.UseRegexpEngine(compilePattern)
-	registerFormats(c)
+	c := d.newCompiler()
 	if err = c.AddResource(documentURL, d.value); err != nil {
 		return nil, graph{}, err
 	}
@@ -146,6 +144,16 @@ func compileDocument(d *document) (root *jsonschema.Schema, g graph, err error) 
 	}
 	g, err = d.compileDynamicAnchors(c)
 	return root, g, err
+}
+
+func (d *document) newCompiler() *jsonschema.Compiler {
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(d.draft)
+	c.AssertFormat()
+	c.UseLoader(refuseLoading{})
+	c.UseRegexpEngine(compilePattern)
+	registerFormats(c)
+	return c
 }
 
 // compileDynamicAnchors asks for the schemas that only a $dynamicRef leads to; the library has compiled them already.
@@ -176,7 +184,7 @@ func (d *document) problemsOf(err error, known []Problem) []Problem {
 	}
 	var invalid *jsonschema.SchemaValidationError
 	if errors.As(err, &invalid) {
-		return d.problemsOfMeta(invalid, known)
+		return d.problemsOfMeta(fragmentOf(invalid.URL), invalid, known)
 	}
 	if len(known) > 0 {
 		return nil // a consequence of what was found before
@@ -185,13 +193,28 @@ func (d *document) problemsOf(err error, known []Problem) []Problem {
 	return []Problem{{Message: "the schema cannot be compiled: " + message}}
 }
 
-// problemsOfMeta explains where the schema breaks its dialect's own schema.
-func (d *document) problemsOfMeta(invalid *jsonschema.SchemaValidationError, known []Problem) []Problem {
+// checkElsewhere holds a schema against its dialect that stands where none is expected. The library does so when it
+// comes upon a reference, in no certain order, and stops at the first.
+func (d *document) checkElsewhere(pointer string, known []Problem) []Problem {
+	value, _ := lookup(d.value, pointer)
+	c := d.newCompiler()
+	if err := c.AddResource(documentURL, value); err != nil {
+		return []Problem{{Pointer: pointer, Message: err.Error()}}
+	}
+	_, err := c.Compile(documentURL)
+	var invalid *jsonschema.SchemaValidationError
+	if !errors.As(err, &invalid) {
+		return nil // its references need the whole document
+	}
+	return d.problemsOfMeta(pointer, invalid, known)
+}
+
+// problemsOfMeta explains where the schema at base breaks its dialect's own schema.
+func (d *document) problemsOfMeta(base string, invalid *jsonschema.SchemaValidationError, known []Problem) []Problem {
 	taken := map[string]bool{}
 	for _, p := range known {
 		taken[p.Pointer] = true
 	}
-	base := fragmentOf(invalid.URL)
 	value, _ := lookup(d.value, base)
 	var explained *jsonschema.ValidationError
 	if !errors.As(invalid.Err, &explained) {

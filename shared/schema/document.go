@@ -19,6 +19,7 @@ type document struct {
 	schemas   []*subschema // in the order of discovery
 	byPointer map[string]*subschema
 	resources map[string]*resource // by URL without fragment
+	elsewhere []string             // pointers to schemas that only a reference makes one
 	twice     []Problem            // URLs and anchors that two schemas claim
 }
 

@@ -63,7 +63,7 @@ func identifierExample(name string) string {
 // nothing but marks a value that must not be shown.
 func registerFormats(c *jsonschema.Compiler) {
 	date := regexp.MustCompile(`^\d{4}-\d\d-\d\d[Tt]`)
-	clock := regexp.MustCompile(`^\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$`)
+	clock := regexp.MustCompile(`^\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 	checks := map[string]func(string) error{
 		"password": func(string) error { return nil },
 		"ipv4":     checkIPv4,

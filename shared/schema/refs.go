@@ -102,6 +102,9 @@ func (d *document) checkReference(s *subschema, at, ref string) *Problem {
 	}
 	switch value.(type) {
 	case bool, map[string]any:
+		if d.byPointer[pointer] == nil {
+			d.elsewhere = append(d.elsewhere, pointer)
+		}
 		return d.visit(pointer, value, 1, d.resourceAt(pointer))
 	}
 	return &Problem{at, fmt.Sprintf("the reference %q leads to %s, which is not a schema", ref, shortJSON(value)), inside}
