@@ -1,0 +1,215 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// pruneAge is how long a snapshot is kept that HEAD does not name. It is far longer than a reader goes without HEAD and
+// than a publish may take, whatever the clocks of publishers show.
+const pruneAge = 24 * time.Hour
+
+// Pruned is what Prune deleted.
+type Pruned struct {
+	// Snapshots are the ids of the deleted snapshots.
+	Snapshots []string
+	// Functions are the qualified ARNs that only those snapshots named, sorted.
+	Functions []string
+}
+
+// manifest is the item that says that a snapshot exists.
+type manifest struct {
+	id, source string
+	created    int64 // epoch seconds
+	superseded int64 // epoch seconds; 0 while HEAD's own record holds it, or nothing does
+}
+
+func (m manifest) item() item {
+	return newItem(manifestPartition, m.id, manifestVersion).
+		with("source", text(m.source)).
+		with("createdAt", number(m.created))
+}
+
+func decodeManifest(stored item) (manifest, error) {
+	if err := stored.checkVersion(manifestVersion); err != nil {
+		return manifest{}, err
+	}
+	var m manifest
+	var err error
+	if m.id, err = stored.text(SortKey); err != nil {
+		return m, err
+	}
+	if m.source, err = stored.text("source"); err != nil {
+		return m, err
+	}
+	if m.created, err = stored.number("createdAt"); err != nil {
+		return m, err
+	}
+	if _, ok := stored["supersededAt"]; ok {
+		m.superseded, err = stored.number("supersededAt")
+	}
+	return m, err
+}
+
+// state is what may be done with a snapshot.
+type state int
+
+const (
+	kept    state = iota // HEAD names it, or it is too young to delete
+	pending              // a publish may be writing it
+	doomed
+)
+
+func (m manifest) state(h *head, now time.Time) state {
+	if h.names(m.id) {
+		return kept
+	}
+	since, superseded := h.Superseded[m.id]
+	if !superseded {
+		since = m.superseded
+	}
+	if since == 0 {
+		since = m.created
+		if now.Sub(time.Unix(since, 0)) <= publishLimit {
+			return pending
+		}
+	}
+	if now.Sub(time.Unix(since, 0)) < pruneAge {
+		return kept
+	}
+	return doomed
+}
+
+// Prune deletes the snapshots that were superseded a day ago and those whose publish failed a day ago. The function
+// versions that only those named can be deleted next. While a publish may be under way nothing is pruned, since it could
+// be about to name one of those versions again, as a rollback does.
+//
+// With an error, Pruned still says what was deleted before it, and the functions of what was to be deleted.
+func (p *Publisher) Prune(ctx context.Context) (Pruned, error) {
+	now := p.clock()
+	h, err := readHead(ctx, p.db, p.table)
+	if err != nil {
+		return Pruned{}, err
+	}
+	manifests, err := p.manifests(ctx)
+	if err != nil {
+		return Pruned{}, err
+	}
+	keep, doom := triage(manifests, h, now)
+	var pruned Pruned
+	if len(doom) > 0 {
+		if pruned.Functions, err = p.onlyIn(ctx, doom, keep); err != nil {
+			return Pruned{}, err
+		}
+	}
+	for _, id := range doom {
+		if err := p.deleteSnapshot(ctx, id); err != nil {
+			return pruned, err
+		}
+		pruned.Snapshots = append(pruned.Snapshots, id)
+	}
+	return pruned, p.forget(ctx, now)
+}
+
+// triage divides the ids of snapshots. None is doomed while any is pending.
+func triage(manifests []manifest, h *head, now time.Time) (keep, doom []string) {
+	waiting := false
+	for _, m := range manifests {
+		switch m.state(h, now) {
+		case doomed:
+			doom = append(doom, m.id)
+		case pending:
+			waiting = true
+			fallthrough
+		default:
+			keep = append(keep, m.id)
+		}
+	}
+	if waiting {
+		return append(keep, doom...), nil
+	}
+	return keep, doom
+}
+
+func (p *Publisher) manifests(ctx context.Context) ([]manifest, error) {
+	var all []manifest
+	err := queryItems(ctx, p.db, partition(p.table, manifestPartition), func(stored item) error {
+		m, err := decodeManifest(stored)
+		all = append(all, m)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the manifests of %s: %w", p.table, err)
+	}
+	return all, nil
+}
+
+// onlyIn returns the functions that snapshots in doom name and none in keep does.
+func (p *Publisher) onlyIn(ctx context.Context, doom, keep []string) ([]string, error) {
+	functions := map[string]bool{}
+	for _, id := range doom {
+		if err := p.visitFunctions(ctx, id, func(arn string) { functions[arn] = true }); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range keep {
+		if err := p.visitFunctions(ctx, id, func(arn string) { delete(functions, arn) }); err != nil {
+			return nil, err
+		}
+	}
+	return slices.Sorted(maps.Keys(functions)), nil
+}
+
+// visitFunctions reads what there is of a snapshot; an orphan's index may be missing.
+func (p *Publisher) visitFunctions(ctx context.Context, id string, visit func(arn string)) error {
+	query := between(p.table, snapshotPrefix+id, toolsPrefix, afterTools)
+	err := queryItems(ctx, p.db, query, func(stored item) error {
+		records, err := decodeRecords(stored)
+		for _, r := range records {
+			visit(r.function)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("reading the functions of snapshot %s: %w", id, err)
+	}
+	return nil
+}
+
+// deleteSnapshot deletes the manifest last, so that a later Prune completes what this one did not.
+func (p *Publisher) deleteSnapshot(ctx context.Context, id string) error {
+	var deletes []types.WriteRequest
+	query := partition(p.table, snapshotPrefix+id)
+	query.ProjectionExpression = aws.String("pk, sk")
+	err := queryItems(ctx, p.db, query, func(stored item) error {
+		deletes = append(deletes, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: stored}})
+		return nil
+	})
+	if err == nil {
+		err = writeBatches(ctx, p.db, p.table, deletes)
+	}
+	if err == nil {
+		manifest := &types.DeleteRequest{Key: key(manifestPartition, id)}
+		err = writeBatches(ctx, p.db, p.table, []types.WriteRequest{{DeleteRequest: manifest}})
+	}
+	if err != nil {
+		return fmt.Errorf("deleting snapshot %s: %w", id, err)
+	}
+	return nil
+}
+
+// forget drops the records of the snapshots that have been pruned at now.
+func (p *Publisher) forget(ctx context.Context, now time.Time) error {
+	_, err := p.update(ctx, func(h *head) (bool, error) {
+		before := len(h.Superseded)
+		maps.DeleteFunc(h.Superseded, func(_ string, at int64) bool { return now.Sub(time.Unix(at, 0)) >= pruneAge })
+		return len(h.Superseded) < before, nil
+	})
+	return err
+}

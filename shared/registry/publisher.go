@@ -1,0 +1,252 @@
+package registry
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+const (
+	// publishLimit is the longest that a publish may take. Prune goes by it: an unnamed snapshot that is older belongs
+	// to a publish that failed.
+	publishLimit = time.Hour
+	// maxMoves bounds the attempts to move HEAD against other publishers, each of which lets one of them through.
+	maxMoves = 100
+)
+
+// PublisherOptions say how a Publisher works. The zero value is useful.
+type PublisherOptions struct {
+	// Now is the clock; nil means time.Now. Publishers' clocks may differ by hours.
+	Now func() time.Time
+}
+
+// Publisher writes a registry. It holds no state and is safe for concurrent use, by any number of processes.
+type Publisher struct {
+	db    DB
+	table string
+	clock func() time.Time
+}
+
+// NewPublisher returns a publisher into table.
+func NewPublisher(db DB, table string, options PublisherOptions) *Publisher {
+	return &Publisher{db: db, table: table, clock: clock(options.Now)}
+}
+
+// Receipt says what a publish did.
+type Receipt struct {
+	Source string
+	// Snapshot is the random id of what was written.
+	Snapshot string
+	// Revision counts the changes of HEAD.
+	Revision int64
+	Tools    int
+}
+
+// ConflictError is returned for tools whose names other sources own. Nothing was published.
+type ConflictError struct {
+	Source string
+	// Owners maps every contested name to the source that owns it.
+	Owners map[string]string
+}
+
+// Error lists all names with their owners.
+func (e *ConflictError) Error() string {
+	var list []string
+	for name, owner := range e.Owners {
+		list = append(list, fmt.Sprintf("%s is owned by source %s", name, owner))
+	}
+	slices.Sort(list)
+	return fmt.Sprintf("publishing %s: %s; a name has one owner: rename the tool, or withdraw it there first",
+		e.Source, strings.Join(list, ", "))
+}
+
+// Publish replaces everything that source has published with tools, all at once; publishing the same again is fine. The
+// error is a *ConflictError when other sources own names, and then and for invalid tools nothing has changed. After any
+// other error the publish may have happened or not: it can be repeated.
+func (p *Publisher) Publish(ctx context.Context, source string, tools []Publication) (Receipt, error) {
+	records, err := prepare(source, tools)
+	if err != nil {
+		return Receipt{}, err
+	}
+	admission := newAdmission(p.db, p.table, source, tools)
+	h, err := readHead(ctx, p.db, p.table)
+	if err != nil {
+		return Receipt{}, err
+	}
+	if err := admission.check(ctx, h); err != nil { // Again below; here it saves the writes.
+		return Receipt{}, err
+	}
+	receipt := Receipt{Source: source, Snapshot: rand.Text(), Tools: len(records)}
+	began := p.clock()
+	if err := p.writeSnapshot(ctx, receipt, began, records); err != nil {
+		return Receipt{}, err
+	}
+	h, err = p.update(ctx, func(h *head) (bool, error) {
+		if err := admission.check(ctx, h); err != nil {
+			return false, err
+		}
+		return true, p.move(ctx, h, receipt, began)
+	})
+	if err != nil {
+		return Receipt{}, err
+	}
+	receipt.Revision = h.revision
+	return receipt, nil
+}
+
+// move changes h to name the snapshot of receipt.
+func (p *Publisher) move(ctx context.Context, h *head, receipt Receipt, began time.Time) error {
+	now := p.clock()
+	if now.Sub(began) > publishLimit {
+		return fmt.Errorf("publishing %s: it took more than %s; publish again", receipt.Source, publishLimit)
+	}
+	if err := h.set(receipt.Source, published{receipt.Snapshot, receipt.Tools, now.Unix()}); err != nil {
+		return err
+	}
+	return p.relieve(ctx, h)
+}
+
+// writeSnapshot writes the manifest first, so that Prune finds whatever a crash leaves behind.
+func (p *Publisher) writeSnapshot(ctx context.Context, r Receipt, began time.Time, records []record) error {
+	items, err := encodeSnapshot(r.Snapshot, records)
+	if err != nil {
+		return fmt.Errorf("publishing %s: %w", r.Source, err)
+	}
+	manifest := manifest{id: r.Snapshot, source: r.Source, created: began.Unix()}
+	if _, err := p.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &p.table, Item: manifest.item()}); err != nil {
+		return fmt.Errorf("writing the manifest of snapshot %s: %w", r.Snapshot, err)
+	}
+	puts := make([]types.WriteRequest, len(items))
+	for i, item := range items {
+		puts[i].PutRequest = &types.PutRequest{Item: item}
+	}
+	if err := writeBatches(ctx, p.db, p.table, puts); err != nil {
+		return fmt.Errorf("writing snapshot %s: %w", r.Snapshot, err)
+	}
+	return nil
+}
+
+// Withdraw removes everything that source has published. A source that has published nothing is no error.
+func (p *Publisher) Withdraw(ctx context.Context, source string) error {
+	_, err := p.update(ctx, func(h *head) (bool, error) {
+		if _, ok := h.Sources[source]; !ok {
+			return false, nil
+		}
+		h.remove(source, p.clock())
+		return true, p.relieve(ctx, h)
+	})
+	return err
+}
+
+// SetDisabled hides the tool called name from lists and calls, or shows it again. It stays hidden through publishes and
+// withdrawals. Hiding a tool that nobody publishes is ErrUnknownTool, since an operator in a hurry must not believe in a
+// misspelt name.
+func (p *Publisher) SetDisabled(ctx context.Context, name string, disabled bool) error {
+	_, err := p.update(ctx, func(h *head) (bool, error) {
+		changed, err := h.disable(name, disabled)
+		if err != nil || !changed || !disabled {
+			return changed, err
+		}
+		return true, p.checkPublished(ctx, h, name)
+	})
+	return err
+}
+
+func (p *Publisher) checkPublished(ctx context.Context, h *head, name string) error {
+	for source, published := range h.Sources {
+		x, err := readIndex(ctx, p.db, p.table, published.Snapshot)
+		if err != nil {
+			return fmt.Errorf("reading the names of source %s: %w", source, err)
+		}
+		if _, found := slices.BinarySearch(x.Names, name); found {
+			return nil
+		}
+	}
+	return fmt.Errorf("disabling %q: %w", name, ErrUnknownTool)
+}
+
+// Configure replaces the server-wide settings.
+func (p *Publisher) Configure(ctx context.Context, settings Settings) error {
+	if settings.MaxCallSeconds < 0 {
+		return fmt.Errorf("configuring %s: maxCallSeconds is %d; allowed: 0 or more", p.table, settings.MaxCallSeconds)
+	}
+	_, err := p.update(ctx, func(h *head) (bool, error) {
+		changed := h.Settings != settings
+		h.Settings = settings
+		return changed, nil
+	})
+	return err
+}
+
+// update applies change to HEAD until no other writer comes between its reading and its writing. change reports whether
+// there is anything to write. A write whose answer is lost counts as soon as HEAD, read again, carries its token.
+func (p *Publisher) update(ctx context.Context, change func(*head) (changed bool, err error)) (*head, error) {
+	h, err := readHead(ctx, p.db, p.table)
+	if err != nil {
+		return nil, err
+	}
+	token := rand.Text()
+	for attempt := 1; attempt <= maxMoves; attempt++ {
+		if changed, err := change(h); err != nil || !changed {
+			return h, err
+		}
+		h.sign(token)
+		failure := h.write(ctx, p.db, p.table)
+		if failure == nil {
+			return h, nil
+		}
+		if h, err = readHead(ctx, p.db, p.table); err != nil {
+			return nil, errors.Join(failure, err)
+		}
+		if h.signed(token) {
+			return h, nil
+		}
+		if !lost(failure) {
+			return nil, failure
+		}
+		if err := backOff(ctx, attempt); err != nil {
+			return nil, fmt.Errorf("moving HEAD of %s: %w", p.table, err)
+		}
+	}
+	return nil, fmt.Errorf("moving HEAD of %s: other publishers came first %d times", p.table, maxMoves)
+}
+
+// lost reports whether a write's condition failed: somebody else was faster.
+func lost(err error) bool {
+	var failed *types.ConditionalCheckFailedException
+	return errors.As(err, &failed)
+}
+
+// relieve keeps the record of superseded snapshots in HEAD short.
+func (p *Publisher) relieve(ctx context.Context, h *head) error {
+	id, at, ok := h.oldestSuperseded()
+	if !ok {
+		return nil
+	}
+	delete(h.Superseded, id)
+	return p.spill(ctx, id, at)
+}
+
+// spill moves a record of HEAD to the snapshot's manifest, before HEAD is written: it is true already, whether or not
+// that write succeeds.
+func (p *Publisher) spill(ctx context.Context, id string, at int64) error {
+	_, err := p.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName:                 &p.table,
+		Key:                       key(manifestPartition, id),
+		UpdateExpression:          aws.String("SET supersededAt = :at"),
+		ConditionExpression:       aws.String("attribute_exists(pk)"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":at": number(at)},
+	})
+	if err != nil && !lost(err) { // Without a manifest it is pruned already.
+		return fmt.Errorf("recording that snapshot %s was superseded: %w", id, err)
+	}
+	return nil
+}
