@@ -100,6 +100,12 @@ func TestStreamedAnswer(t *testing.T) {
 				t.Errorf("Write after 204: %v", err)
 			}
 		}, prelude{StatusCode: 204}},
+		{"no body for HEAD", "url-head", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "1")
+			if n, err := w.Write([]byte("x")); n != 1 || err != nil {
+				t.Errorf("Write for HEAD: %d, %v", n, err)
+			}
+		}, prelude{StatusCode: 200, Headers: map[string]string{"Content-Length": "1"}}},
 		{"flushed", "rest-call", func(w http.ResponseWriter, _ *http.Request) {
 			for _, part := range []string{"one", "two", "three"} {
 				_, _ = io.WriteString(w, part)
@@ -231,7 +237,8 @@ func TestPanics(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
-			got := parsePrelude(t, serve(t, "rest-call", Options{Logger: slog.New(slog.NewJSONHandler(&log, nil))}, test.handler))
+			options := Options{Logger: slog.New(slog.NewJSONHandler(&log, nil))}
+			got := parsePrelude(t, serve(t, "rest-call", options, test.handler))
 			if !sameJSON(t, got.Body, internal) {
 				t.Errorf("body %s, want %s", got.Body, internal)
 			}

@@ -196,7 +196,7 @@ func TestMalformedEventsNameTheField(t *testing.T) {
 		{`{"isBase64Encoded":"yes"}`, `gateway event: isBase64Encoded: want true or false, got "yes"`},
 		{`{"httpMethod":"GET","path":"/","body":"\x"}`, `gateway event: body: a string holds an escape that is not JSON`},
 		{`{"body":"\u12`, `gateway event: body: want a closing quote, got the end of the event`},
-		{`{"requestContext":{"stage":"prod"`, `gateway event: requestContext: want a comma or a closing bracket, got the end`},
+		{`{"requestContext":{"stage":"prod"`, `gateway event: requestContext: want a comma or a closing bracket, got the`},
 	}
 	handler := New(http.NotFoundHandler(), Options{})
 	for _, test := range tests {

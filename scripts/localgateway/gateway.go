@@ -2,8 +2,8 @@
 // the dispatcher's Lambda.
 //
 // It does to a request and an answer what AWS does, so that what bites there bites here first: the proxy event of
-// version 1, the limits on headers, bodies and events, the integration's time-out, the header fields that are dropped or
-// renamed on either way, the gateway's own error responses, and silence about clients that leave. Not emulated:
+// version 1, the limits on headers, bodies and events, the integration's time-out, the header fields that are dropped
+// or renamed on either way, the gateway's own error responses, and silence about clients that leave. Not emulated:
 // stages in the path, the rate of 2 MB/s past the first 10 MB, throttling by the gateway itself, WAF, CloudFront's
 // header fields. Field names reach a Lambda as the client wrote them; here they come in the form of net/http.
 package localgateway

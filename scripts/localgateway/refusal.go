@@ -12,8 +12,9 @@ type refusal struct {
 	body   string
 }
 
-// The gateway responses. Messages and kinds are those of AWS. The sources of the less known ones: both 413s are recorded in github.com/koki-develop/lgtm-generator, issue 10 (2021); AWS documents the limit on header
-// fields but not the status (431 is unverified); an invocation that Lambda refuses, throttled ones too, is a 500
+// The gateway responses. Messages and kinds are those of AWS. The sources of the less known ones: both 413s are
+// recorded in github.com/koki-develop/lgtm-generator, issue 10 (2021); AWS documents the limit on header fields but
+// not the status (431 is unverified); an invocation that Lambda refuses, throttled ones too, is a 500
 // (repost.aws/questions/QUfI6bsdd0SOiPeyimzxSkfQ); a failure before the prelude is a 500 in the API Gateway developer
 // guide, "Set up a Lambda proxy integration with payload response streaming"; 502 for a bad prelude is the answer to a
 // malformed response in a buffered integration, and unverified for a streamed one.
