@@ -13,8 +13,8 @@ const (
 	// MinMemoryMB and MaxMemoryMB are what a Lambda function can be given.
 	MinMemoryMB = 128
 	MaxMemoryMB = 10240
-	// MaxConcurrency is the concurrency of an AWS account before it is raised.
-	MaxConcurrency = 1000
+	// MaxConcurrency keeps typing mistakes out; what counts is the concurrency of the AWS account, 1,000 until raised.
+	MaxConcurrency = 10_000
 	// MaxResultBytes is the largest answer of a synchronous invocation.
 	MaxResultBytes = 6 << 20
 	// MaxRecordedResultBytes keeps a recorded answer, with what is stored beside it, inside one DynamoDB item (400 KB).

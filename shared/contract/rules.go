@@ -7,7 +7,7 @@ type Rule struct {
 	ID       string
 	Severity Severity
 	// What is checked, Why it matters, Source where it is laid down: a page of the MCP specification 2026-07-28, an RFC,
-	// an AWS limit, or Patchbay's own design.
+	// an AWS limit, or Patchbay's own reference.
 	What, Why, Source string
 }
 
@@ -89,7 +89,7 @@ func schemaRules() []Rule {
 			"basic/index#json-schema-usage"},
 		{"output-schema-missing", SeverityError, "A function that gets its arguments alone has an outputSchema.",
 			"Whatever it returns becomes structured content; without a schema nothing would hold it back.",
-			"design, section 5"},
+			"docs/tool-json.md"},
 		{"output-schema-object", SeverityWarning, `The root of outputSchema says "type": "object".`,
 			"Revisions before 2026-07-28 allow no other, and some of their clients drop the whole list of tools.",
 			"schema 2025-11-25, Tool.outputSchema"},
@@ -127,56 +127,56 @@ func annotationRules() []Rule {
 			"A person who decides on a repeated call needs more than a flag.", source},
 		{"annotation-idempotent-recorded", SeverityWarning, "idempotentHint does not lean on recorded calls.",
 			"After a crash the dispatcher runs a tool with the hint again, so the function itself must bear it.",
-			"design, section 6"},
+			"docs/tool-json.md"},
 	}
 }
 
 func consentRules() []Rule {
 	return []Rule{
 		{"risk-confirmation", SeverityError, "High and critical risk is confirmed.",
-			"That is what these levels mean.", "design, section 4"},
+			"That is what these levels mean.", "docs/tool-json.md"},
 		{"autonomous-confirmation", SeverityError, "A tool is either autonomous or confirmed.",
-			"The two fields would contradict each other.", "design, section 4"},
+			"The two fields would contradict each other.", "docs/tool-json.md"},
 		{"step-up", SeverityError, "A stepUp demands an acr, a maximum age, or both.",
 			"A client is told to sign in again in a way that it can reach.", "RFC 9470"},
 		{"scope-syntax", SeverityError, "Permissions are OAuth scopes.",
 			"No token could carry anything else.", "RFC 6749, section 3.3"},
 		{"visibility-permissions", SeverityError, `A tool of visibility "permitted" has permissions.`,
-			"Without them it would be hidden from nobody.", "design, section 4"},
+			"Without them it would be hidden from nobody.", "docs/tool-json.md"},
 		{"side-effects", SeverityError, "Every side effect is a sentence.",
-			"It is shown to the person who confirms.", "design, section 4"},
+			"It is shown to the person who confirms.", "docs/tool-json.md"},
 		{"audit-event", SeverityError, "auditEvent is a name of 1 to 128 of A-Z a-z 0-9 _ - and dot.",
-			"Records are searched by it.", "design, section 4"},
+			"Records are searched by it.", "docs/tool-json.md"},
 	}
 }
 
 func callRules() []Rule {
 	return []Rule{
 		{"failure-mode", SeverityError, "A failure mode has a snake_case code and a description.",
-			"Code, logs and callers name it.", "design, section 4"},
+			"Code, logs and callers name it.", "docs/tool-json.md"},
 		{"repeated-value", SeverityError, "A list has each value once.",
-			"The second is a mistake for another.", "design, section 4"},
+			"The second is a mistake for another.", "docs/tool-json.md"},
 		{"idempotency-unused", SeverityError, "keyArgument, whenAbsent and ttl come with a mode that records calls.",
-			"Alone they promise what is not kept.", "design, section 6"},
+			"Alone they promise what is not kept.", "docs/tool-json.md"},
 		{"key-argument", SeverityError, "keyArgument names a top-level string parameter.",
-			"A key is read from it.", "design, section 6"},
+			"A key is read from it.", "docs/tool-json.md"},
 		{"ttl-range", SeverityError, "A time span is a whole number and one of s, m, h, d, within its bounds.",
-			"A record must outlive a retry, and end.", "design, section 6"},
+			"A record must outlive a retry, and end.", "docs/tool-json.md"},
 		{"dry-run-argument", SeverityError, "A tool with a dry run has the boolean parameter dryRun.",
-			"Definitions are served as written, so a model knows only the parameters that stand there.", "design, section 4"},
+			"Definitions are served as written, so a model knows only the parameters that stand there.", "docs/tool-json.md"},
 		{"number-range", SeverityError, "Numbers are within their bounds.",
-			"AWS refuses others, or they mean nothing.", "Lambda quotas; design, section 4"},
+			"AWS refuses others, or they mean nothing.", "Lambda quotas; docs/tool-json.md"},
 		{"result-size-recorded", SeverityError, "Where calls are recorded, results have at most 256 KiB.",
 			"A result and its record share one item.", "DynamoDB item size, 400 KB"},
 		{"not-enforced-yet", SeverityError, "A published contract holds nothing that this release does not enforce.",
-			"It would promise what nobody keeps.", "design, section 4"},
+			"It would promise what nobody keeps.", "docs/tool-json.md"},
 	}
 }
 
 func functionRules() []Rule {
 	return []Rule{
 		{"function-mixed", SeverityError, "A function is either an existing one (arn, payload) or the folder's own.",
-			"How an existing function is made is not decided here.", "design, section 4"},
+			"How an existing function is made is not decided here.", "docs/tool-json.md"},
 		{"function-arn", SeverityError, "An existing function is named by its ARN with a version or an alias.",
 			"The code must be the one that the schema was written for.", "Lambda, Invoke, FunctionName and Qualifier"},
 		{"function-handler", SeverityError, "Node.js and Python functions name their handler; Go functions have none.",
@@ -186,19 +186,19 @@ func functionRules() []Rule {
 		{"environment-name", SeverityError, "Variables have names that Lambda takes, and that are not reserved.",
 			"The deployment would fail, or the runtime be misled.", "Lambda, configuration-envvars"},
 		{"environment-secret", SeverityError, "No variable looks like a secret.",
-			"Whoever may read a function's configuration, or this repository, would read it.", "design, section 2"},
+			"Whoever may read a function's configuration, or this repository, would read it.", "docs/tool-json.md"},
 		{"environment-size", SeverityError, "All variables together have at most 4 KB.",
 			"Lambda takes no more.", "Lambda quotas"},
 		{"secret-name", SeverityError, "A secret has a name that every secret store takes.",
 			"It is looked up by that name.", "docs/tool-json.md"},
 		{"state-name", SeverityError, "A namespace of state handles has 1 to 32 of a-z 0-9 _ -, a letter first.",
-			"The function's role is held to it by the leading key.", "design, section 3"},
+			"The function's role is held to it by the leading key.", "docs/tool-json.md"},
 		{"execution-existing", SeverityError, "Memory, concurrency and network are set for the folder's own function only.",
-			"Those of an existing function are set where it is deployed.", "design, section 4"},
+			"Those of an existing function are set where it is deployed.", "docs/tool-json.md"},
 		{"arguments-payload", SeverityError, "A function that gets its arguments alone has no dry run and no streaming.",
-			"It could not know of them.", "design, section 5"},
+			"It could not know of them.", "docs/tool-json.md"},
 		{"arguments-failures", SeverityWarning, "A function that gets its arguments alone has no failure modes.",
-			"It has no way to name one.", "design, section 5"},
+			"It has no way to name one.", "docs/tool-json.md"},
 	}
 }
 
@@ -213,7 +213,7 @@ func folderRules() []Rule {
 		{"duplicate-tool", SeverityError, "No two tools have one name.", "A call names its tool and nothing else.",
 			"server/tools#tool-names"},
 		{"timeout-server", SeverityError, "A tool's timeout is within the server's maxCallSeconds.",
-			"The gateway would give up first, while the tool still works.", "design, section 4"},
+			"The gateway would give up first, while the tool still works.", "docs/tool-json.md"},
 		{"server-empty", SeverityError, "The server's name and version are not empty.",
 			"Clients and logs tell servers apart by them.", "schema 2026-07-28, Implementation"},
 		{"website-url", SeverityError, "websiteUrl is an https: URL.", "Clients show it as a link.",
