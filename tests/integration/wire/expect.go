@@ -309,7 +309,7 @@ func (m *match) wanted() string {
 	case m.pattern != nil:
 		return m.op + " /" + m.pattern.String() + "/"
 	case m.op == "is":
-		return "an " + m.kind
+		return "type " + m.kind
 	}
 	return m.op + " " + show(m.value)
 }
@@ -411,20 +411,27 @@ func decodeJSON(text []byte) (any, error) {
 	return value, nil
 }
 
+// plain is what a pattern is matched with: a string as it is, anything else as JSON.
 func plain(value any) string {
 	if text, ok := value.(string); ok {
 		return text
 	}
-	return show(value)
-}
-
-func show(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Sprint(value)
 	}
-	if len(text) > 200 {
-		return string(text[:200]) + "…"
+	return string(text)
+}
+
+// show is a value as JSON, short enough for an error.
+func show(value any) string {
+	const most = 200
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	if len(text) > most {
+		return string(text[:most]) + "…"
 	}
 	return string(text)
 }

@@ -102,6 +102,8 @@ func TestPlay(t *testing.T) {
 		": keep-alive\n\nevent: message\ndata: " + good + "\n\n"
 	tests := []struct{ name, kind, answer, expect, want string }{
 		{"all is well", "application/json", good, "expect 200 result\nmatch result.n = 9007199254740993\nmatch result.list has \"a\"\nmatch result.resultType ~ ^comp\nmatch result.list.0 = \"a\"\nmatch result.none absent", ""},
+		{"pattern far into a value", "application/json", `{"jsonrpc":"2.0","id":1,"result":{"a":"` + strings.Repeat("x", 500) + `","b":"end"}}`, "expect 200\nmatch result ~ end", ""},
+		{"pattern that must not be there", "application/json", good, "expect 200\nmatch result !~ complete", "want !~"},
 		{"stream", "text/event-stream", stream, "expect 200 result\nprogress 1 0\nmessages 2\nmatch@0 params.progress = 1", ""},
 		{"status", "application/json", good, "expect 400", "status 200"},
 		{"code", "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"m"}}`, "expect 200 -32602", "code -32601"},
@@ -113,7 +115,7 @@ func TestPlay(t *testing.T) {
 		{"neighbouring number", "application/json", good, "expect 200\nmatch result.n = 9007199254740992", "result.n is"},
 		{"absent", "application/json", good, "expect 200\nmatch result.other = 1", "is absent"},
 		{"present", "application/json", good, "expect 200\nmatch result.n absent", "want it absent"},
-		{"kind", "application/json", good, "expect 200\nmatch result.n is string", "want an string"},
+		{"kind", "application/json", good, "expect 200\nmatch result.n is string", "want type string"},
 		{"header", "application/json", good, "expect 200\nanswer-header X-Accel-Buffering no", "header X-Accel-Buffering"},
 		{"present header", "application/json", good, "expect 200\nno-answer-header Content-Type", "header Content-Type is there"},
 		{"body", "application/json", good, "expect 200 empty", "want none"},
