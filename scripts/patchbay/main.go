@@ -29,6 +29,6 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(localCommand())
+	root.AddCommand(localCommand(), conformanceCommand())
 	return root
 }

@@ -1,0 +1,106 @@
+// Package integration talks to a whole local stack from outside: real binaries, a real DynamoDB engine, real clients.
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"patchbay/scripts/localstack"
+	"patchbay/tests/integration/clients"
+)
+
+// root is the repository's root folder, seen from this package.
+var root = filepath.Join("..", "..")
+
+// required says that what cannot run here fails instead of being skipped: CI must not lose tests in silence.
+var required = os.Getenv("CI") != ""
+
+// Two stacks run for all tests: one with the fixture tools, one with the example tools.
+var fixtures, examples *server
+
+// server is a running stack and what its functions logged.
+type server struct {
+	*localstack.Stack
+	log *logLines
+}
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	data, err := os.MkdirTemp("", "patchbay-integration-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(data)
+	for _, s := range []struct {
+		server    **server
+		functions string
+	}{
+		{&fixtures, filepath.Join(root, "tests", "integration", "functions")},
+		{&examples, filepath.Join(root, "functions")},
+	} {
+		started, err := start(context.Background(), localstack.Options{
+			Functions: s.functions,
+			Data:      filepath.Join(data, filepath.Base(filepath.Dir(s.functions))),
+		})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "starting the local stack:", err)
+			return 1
+		}
+		defer started.Close()
+		*s.server = started
+	}
+	return m.Run()
+}
+
+func start(ctx context.Context, options localstack.Options) (*server, error) {
+	s := &server{log: &logLines{}}
+	options.Addr = "127.0.0.1:0"
+	options.Log = s.log.add
+	stack, err := localstack.Start(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	s.Stack = stack
+	return s, nil
+}
+
+// logLines keeps what functions wrote.
+type logLines struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *logLines) add(function string, line []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, function+" "+string(line))
+}
+
+// find returns the lines that hold all the parts.
+func (l *logLines) find(parts ...string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found []string
+next:
+	for _, line := range l.lines {
+		for _, part := range parts {
+			if !strings.Contains(line, part) {
+				continue next
+			}
+		}
+		found = append(found, line)
+	}
+	return found
+}
+
+// eachClient runs the test for every official client.
+func eachClient(t *testing.T, test func(t *testing.T, client clients.Client)) {
+	clients.Each(t, root, required, test)
+}
