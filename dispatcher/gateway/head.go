@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"encoding/base64"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -74,20 +73,25 @@ var hopByHop = map[string]bool{
 // passed returns the names of the fields that are sent, in order. Trailers and names that are no tokens are left out
 // with the hop-by-hop fields.
 func passed(header http.Header) []string {
-	names := slices.Sorted(maps.Keys(header))
-	named := strings.ToLower(strings.Join(header["Connection"], ","))
-	return slices.DeleteFunc(names, func(name string) bool {
-		return hopByHop[name] || !isToken(name) || len(header[name]) == 0 ||
-			named != "" && slices.Contains(connectionOptions(named), strings.ToLower(name))
-	})
+	options := connectionOptions(header["Connection"])
+	names := make([]string, 0, len(header))
+	for name, values := range header {
+		if len(values) > 0 && isToken(name) && !hopByHop[name] && !slices.Contains(options, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
-func connectionOptions(value string) []string {
-	options := strings.Split(value, ",")
-	for i := range options {
-		options[i] = strings.TrimSpace(options[i])
+// connectionOptions returns the fields that a Connection field makes hop-by-hop.
+func connectionOptions(values []string) (names []string) {
+	for _, value := range values {
+		for option := range strings.SplitSeq(value, ",") {
+			names = append(names, http.CanonicalHeaderKey(strings.TrimSpace(option)))
+		}
 	}
-	return options
+	return names
 }
 
 // appendPrelude closes head and appends the eight zero bytes that the body follows.
