@@ -1,7 +1,7 @@
 // Package clients drives the official MCP clients against an endpoint, so that one table of tests covers them all.
 //
-// Each client lists the tools, makes the calls of a Script and reports what it saw. The Go SDK's client runs in the test's
-// process; the TypeScript and Python clients and the Inspector's CLI are programs that print one line of JSON.
+// Each client lists the tools, makes the calls of a Script and reports what it saw. The Go SDK's client runs in the
+// test's process; the TypeScript and Python clients and the Inspector's CLI are programs that print one line of JSON.
 package clients
 
 import (
@@ -76,7 +76,8 @@ type Client struct {
 	Run func(ctx context.Context, url string, script Script) (Report, error)
 }
 
-// Available returns all clients in all modes. Root is the repository's root folder, where node_modules and .patchbay lie.
+// Available returns all clients in all modes. Root is the repository's root folder, where node_modules and .patchbay
+// lie.
 func Available(root string) []Client {
 	var all []Client
 	all = append(all, goClients()...)
@@ -85,8 +86,8 @@ func Available(root string) []Client {
 	return append(all, inspectors(root)...)
 }
 
-// Each runs a subtest for every client. One that this machine cannot run is skipped with the reason; where required is
-// true, as in CI, it fails.
+// Each runs a subtest for every client. One that this machine cannot run is skipped with the reason; where required
+// is true, as in CI, it fails.
 func Each(t *testing.T, root string, required bool, test func(t *testing.T, client Client)) {
 	t.Helper()
 	for _, client := range Available(root) {

@@ -1,8 +1,8 @@
 // Package conformance runs the official MCP conformance suite against an endpoint and judges what it finds.
 //
-// The suite knows failures and passes; this package also knows which failures are expected, and why: they are listed in
-// expected-*.json. A failure that is not listed is one too many, and so is a listed one that passes, since the list would
-// then hide the next regression.
+// The suite knows failures and passes; this package also knows which failures are expected, and why: they are listed
+// in expected-*.json. A failure that is not listed is one too many, and so is a listed one that passes, since the
+// list would then hide the next regression.
 package conformance
 
 import (
@@ -35,12 +35,12 @@ type Options struct {
 	Out io.Writer
 }
 
-// ErrUnexpected is wrapped by Run's error when the suite ran and its outcome is not what the list of expected failures
-// says.
+// ErrUnexpected is wrapped by Run's error when the suite ran and its outcome is not what the list of expected
+// failures says.
 var ErrUnexpected = errors.New("conformance is not as expected")
 
-// Run runs the suite and prints its outcome. It returns an error that wraps ErrUnexpected when a check failed that is not
-// expected to, or an expected failure passed; any other error means that the suite could not run.
+// Run runs the suite and prints its outcome. It returns an error that wraps ErrUnexpected when a check failed that is
+// not expected to, or an expected failure passed; any other error means that the suite could not run.
 func Run(ctx context.Context, o Options) error {
 	if o.Root == "" {
 		o.Root = "."

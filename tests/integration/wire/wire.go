@@ -1,9 +1,9 @@
 // Package wire holds conversations with an MCP endpoint as data, and plays them.
 //
-// A case is one or more HTTP requests, sent byte for byte, and what each answer must be. The cases lie in testdata/*.wire
-// by topic, in a line format that leaves out what is the same in every request; doc.go describes it. Every case says
-// whether the specification demands the answer ("spec") or leaves it open and this project chose it ("policy"), and where
-// that is written.
+// A case is one or more HTTP requests, sent byte for byte, and what each answer must be. The cases lie in
+// testdata/*.wire by topic, in a line format that leaves out what is the same in every request; doc.go describes it.
+// Every case says whether the specification demands the answer ("spec") or leaves it open and this project chose it
+// ("policy"), and where that is written.
 package wire
 
 import (
@@ -62,8 +62,8 @@ func Load(name string) ([]*Case, error) {
 	return parse(name+".wire", string(text))
 }
 
-// Run plays the cases of the named files against the MCP endpoint at url, each as a subtest; without names those of all
-// files.
+// Run plays the cases of the named files against the MCP endpoint at url, each as a subtest; without names those of
+// all files.
 func Run(t *testing.T, url string, files ...string) {
 	t.Helper()
 	if len(files) == 0 {

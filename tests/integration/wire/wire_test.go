@@ -97,33 +97,44 @@ func TestMutate(t *testing.T) {
 // What an answer may fall short of, one row each; the first row is the answer that is as wanted.
 func TestPlay(t *testing.T) {
 	t.Parallel()
-	const good = `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","n":9007199254740993,"list":["a"]}}`
-	const stream = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":0,\"progress\":1}}\n\n" +
-		": keep-alive\n\nevent: message\ndata: " + good + "\n\n"
+	const (
+		good = `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","n":9007199254740993,"list":["a"]}}`
+		note = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":0,"progress":1}}`
+		fail = `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"m"}}`
+
+		stream = "data: " + note + "\n\n: keep-alive\n\nevent: message\ndata: " + good + "\n\n"
+
+		asJSON, asStream = "application/json", "text/event-stream"
+	)
+	long := strings.Replace(good, "complete", strings.Repeat("x", 500), 1)
 	tests := []struct{ name, kind, answer, expect, want string }{
-		{"all is well", "application/json", good, "expect 200 result\nmatch result.n = 9007199254740993\nmatch result.list has \"a\"\nmatch result.resultType ~ ^comp\nmatch result.list.0 = \"a\"\nmatch result.none absent", ""},
-		{"pattern far into a value", "application/json", `{"jsonrpc":"2.0","id":1,"result":{"a":"` + strings.Repeat("x", 500) + `","b":"end"}}`, "expect 200\nmatch result ~ end", ""},
-		{"pattern that must not be there", "application/json", good, "expect 200\nmatch result !~ complete", "want !~"},
-		{"stream", "text/event-stream", stream, "expect 200 result\nprogress 1 0\nmessages 2\nmatch@0 params.progress = 1", ""},
-		{"status", "application/json", good, "expect 400", "status 200"},
-		{"code", "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"m"}}`, "expect 200 -32602", "code -32601"},
-		{"result instead of an error", "application/json", good, "expect 200 -32602", "a result, want"},
-		{"error instead of a result", "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"m"}}`, "expect 200 result", "want a result"},
-		{"error without a message", "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":""}}`, "expect 200 -32601", "without a message"},
-		{"both result and error", "application/json", `{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":-32601,"message":"m"}}`, "expect 200 -32601", "exactly one"},
-		{"id", "application/json", strings.Replace(good, `"id":1`, `"id":"1"`, 1), "expect 200 result", "id is"},
-		{"neighbouring number", "application/json", good, "expect 200\nmatch result.n = 9007199254740992", "result.n is"},
-		{"absent", "application/json", good, "expect 200\nmatch result.other = 1", "is absent"},
-		{"present", "application/json", good, "expect 200\nmatch result.n absent", "want it absent"},
-		{"kind", "application/json", good, "expect 200\nmatch result.n is string", "want type string"},
-		{"header", "application/json", good, "expect 200\nanswer-header X-Accel-Buffering no", "header X-Accel-Buffering"},
-		{"present header", "application/json", good, "expect 200\nno-answer-header Content-Type", "header Content-Type is there"},
-		{"body", "application/json", good, "expect 200 empty", "want none"},
+		{"result", asJSON, good, "expect 200 result", ""},
+		{"number", asJSON, good, "expect 200\nmatch result.n = 9007199254740993", ""},
+		{"list", asJSON, good, "expect 200\nmatch result.list has \"a\"\nmatch result.list.0 = \"a\"", ""},
+		{"pattern", asJSON, good, "expect 200\nmatch result.resultType ~ ^comp\nmatch result.none absent", ""},
+		{"pattern far into a value", asJSON, long, "expect 200\nmatch result ~ x\"}$", ""},
+		{"stream", asStream, stream, "expect 200 result\nprogress 1 0\nmessages 2\nmatch@0 params.progress = 1", ""},
+
+		{"status", asJSON, good, "expect 400", "status 200"},
+		{"code", asJSON, fail, "expect 200 -32602", "code -32601"},
+		{"result instead of an error", asJSON, good, "expect 200 -32602", "a result, want"},
+		{"error instead of a result", asJSON, fail, "expect 200 result", "want a result"},
+		{"no message", asJSON, strings.Replace(fail, `"m"`, `""`, 1), "expect 200 -32601", "without a message"},
+		{"both", asJSON, strings.Replace(fail, `"id"`, `"result":{},"id"`, 1), "expect 200 -32601", "exactly one"},
+		{"id", asJSON, strings.Replace(good, `"id":1`, `"id":"1"`, 1), "expect 200 result", "id is"},
+		{"neighbouring number", asJSON, good, "expect 200\nmatch result.n = 9007199254740992", "result.n is"},
+		{"absent", asJSON, good, "expect 200\nmatch result.other = 1", "is absent"},
+		{"present", asJSON, good, "expect 200\nmatch result.n absent", "want it absent"},
+		{"kind", asJSON, good, "expect 200\nmatch result.n is string", "want type string"},
+		{"forbidden pattern", asJSON, good, "expect 200\nmatch result !~ complete", "want !~"},
+		{"header", asJSON, good, "expect 200\nanswer-header X-Accel-Buffering no", "header X-Accel-Buffering"},
+		{"present header", asJSON, good, "expect 200\nno-answer-header Content-Type", "Content-Type is there"},
+		{"body", asJSON, good, "expect 200 empty", "want none"},
 		{"content type", "text/html", good, "expect 200 result", "content type"},
-		{"not JSON", "application/json", "{", "expect 200 result", "is not JSON"},
-		{"no progress", "application/json", good, "expect 200\nprogress 1 0", "0 progress notifications"},
-		{"token", "text/event-stream", stream, "expect 200\nprogress 1 \"0\"", "progressToken is 0"},
-		{"capture", "application/json", good, "expect 200\ncapture v result.nothing", "nothing at"},
+		{"not JSON", asJSON, "{", "expect 200 result", "is not JSON"},
+		{"no progress", asJSON, good, "expect 200\nprogress 1 0", "0 progress notifications"},
+		{"token", asStream, stream, "expect 200\nprogress 1 \"0\"", "progressToken is 0"},
+		{"capture", asJSON, good, "expect 200\ncapture v result.nothing", "nothing at"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

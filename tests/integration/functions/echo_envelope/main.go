@@ -1,5 +1,5 @@
-// Command echo_envelope answers with the event that it got, so that tests can see what a tool is told. It stands directly
-// on aws-lambda-go, since shared/tool hides the envelope.
+// Command echo_envelope answers with the event that it got, so that tests can see what a tool is told. It stands
+// directly on aws-lambda-go, since shared/tool hides the envelope.
 package main
 
 import (

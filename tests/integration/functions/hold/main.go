@@ -1,5 +1,5 @@
-// Command hold makes the file STARTED and runs until the file UNTIL exists. Its reserved concurrency is one, so a second
-// call meanwhile is throttled.
+// Command hold makes the file STARTED and runs until the file UNTIL exists. Its reserved concurrency is one, so a
+// second call meanwhile is throttled.
 package main
 
 import (

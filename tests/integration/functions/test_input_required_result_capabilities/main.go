@@ -1,4 +1,5 @@
-// Command test_input_required_result_capabilities is the conformance suite's tool that asks only for what the client supports.
+// Command test_input_required_result_capabilities is the conformance suite's tool that asks only for what the client
+// supports.
 package main
 
 import (

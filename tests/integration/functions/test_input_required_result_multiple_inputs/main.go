@@ -1,4 +1,5 @@
-// Command test_input_required_result_multiple_inputs is the conformance suite's tool that asks for three things at once.
+// Command test_input_required_result_multiple_inputs is the conformance suite's tool that asks for three things at
+// once.
 package main
 
 import (

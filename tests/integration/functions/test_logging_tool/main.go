@@ -1,5 +1,5 @@
-// Command test_logging_tool is the conformance suite's tool that logs. The server declares no logging capability, so the
-// record stays in the function's own log.
+// Command test_logging_tool is the conformance suite's tool that logs. The server declares no logging capability, so
+// the record stays in the function's own log.
 package main
 
 import (
