@@ -27,7 +27,7 @@ func (c *call) checkArguments() (json.RawMessage, error) {
 	checked, err := input.Check(arguments)
 	var invalid *schema.Invalid
 	if errors.As(err, &invalid) {
-		return c.toolError(outcomeInvalid, "Invalid arguments for %s. %s", c.entry.Tool.Name, invalid.Error()), nil
+		return c.toolError(outcomeInvalid, "The call of %s has %s", c.entry.Tool.Name, invalid.Error()), nil
 	}
 	if err != nil {
 		return nil, c.defect(fmt.Errorf("checking arguments of %s: %w", c.entry.Tool.Name, err))

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -185,8 +186,12 @@ func readEvent(r *http.Request, event proxyEvent) ([]byte, *refusal) {
 	case err != nil:
 		return nil, &badBody
 	case len(body) > 0:
-		// Without binary media types every body is text to AWS; what is not UTF-8 is lost, here as there.
+		// A body that is not UTF-8 travels in Base64, so that the dispatcher's strict reader sees the bytes and refuses
+		// them. What API Gateway does with one where no binary media types are set is not documented.
 		text := string(body)
+		if !utf8.ValidString(text) {
+			text, event.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
+		}
 		event.Body = &text
 	}
 	return encode(event), nil
