@@ -70,8 +70,8 @@ type Stack struct {
 	URL string
 	// DatabaseURL is the DynamoDB engine, and LambdaURL the Lambda API.
 	DatabaseURL, LambdaURL string
-	// Tools are the names that the stack published.
-	Tools []string
+	// Functions are the qualified ARNs of the published tools' functions, by the tool's name.
+	Functions map[string]string
 	// Warnings are what is worth knowing of the contracts.
 	Warnings contract.Problems
 
@@ -273,8 +273,9 @@ func (s *Stack) startFunctions(ctx context.Context) (dispatcher string, err erro
 	if _, err := publisher.Publish(ctx, Source, publications); err != nil {
 		return "", fmt.Errorf("publishing the catalogue: %w", err)
 	}
+	s.Functions = map[string]string{}
 	for _, publication := range publications {
-		s.Tools = append(s.Tools, publication.Tool.Name)
+		s.Functions[publication.Tool.Name] = publication.Function
 	}
 	return deployment.dispatcher()
 }
