@@ -1,0 +1,59 @@
+// Command tracker_change_issue_status is a tool that moves an issue of the issue tracker to another status.
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"patchbay/functions/internal/tracker"
+	"patchbay/shared/secret"
+	"patchbay/shared/tool"
+)
+
+type input struct {
+	Issue  string         `json:"issue"`
+	Status tracker.Status `json:"status"`
+}
+
+type output struct {
+	Key            string         `json:"key"`
+	Title          string         `json:"title"`
+	Status         tracker.Status `json:"status"`
+	PreviousStatus tracker.Status `json:"previous_status"`
+	Changed        bool           `json:"changed"`
+	Note           string         `json:"note,omitempty"`
+}
+
+func main() {
+	client, err := tracker.New(tracker.Options{
+		URL:     os.Getenv("TRACKER_API_URL"),
+		Secrets: secret.NewCache(secret.File(os.Getenv("PATCHBAY_SECRETS_FILE")), secret.CacheOptions{}),
+	})
+	if err != nil {
+		slog.Error("TRACKER_API_URL cannot be used", "error", err.Error())
+		os.Exit(1)
+	}
+	tool.Serve(changeStatus(client))
+}
+
+func changeStatus(client *tracker.Client) func(context.Context, input) (output, error) {
+	return func(ctx context.Context, in input) (output, error) {
+		issue, err := client.Issue(ctx, in.Issue)
+		if err != nil {
+			return output{}, err
+		}
+		moved, err := client.Move(ctx, issue, in.Status)
+		if err != nil {
+			return output{}, err
+		}
+		out := output{
+			Key: moved.Key, Title: moved.Title,
+			Status: moved.Status, PreviousStatus: moved.From, Changed: moved.From != moved.Status,
+		}
+		if !out.Changed {
+			out.Note = "The issue had this status already; nothing was changed."
+		}
+		return out, nil
+	}
+}
