@@ -45,8 +45,11 @@ func createTable(t *testing.T, db *dynamodb.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	active := dynamodb.NewTableExistsWaiter(db, func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay = time.Millisecond })
-	if err := active.Wait(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("notes")}, startWait); err != nil {
+	table := &dynamodb.DescribeTableInput{TableName: aws.String("notes")}
+	waiter := dynamodb.NewTableExistsWaiter(db, func(o *dynamodb.TableExistsWaiterOptions) {
+		o.MinDelay = time.Millisecond
+	})
+	if err := waiter.Wait(t.Context(), table, startWait); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -65,7 +68,8 @@ func TestDataSurvivesRestart(t *testing.T) {
 	first.Close()
 
 	second := start(t, Options{Dir: dir})
-	got, err := Client(second.URL).GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("notes"), Key: item})
+	get := &dynamodb.GetItemInput{TableName: aws.String("notes"), Key: item}
+	got, err := Client(second.URL).GetItem(t.Context(), get)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,8 +19,8 @@ import (
 // parallelReads is how many sources are read at a time.
 const parallelReads = 16
 
-// catalogue is one state of HEAD with the names of all its snapshots. It is immutable but for its slots, which are filled
-// as tools are needed.
+// catalogue is one state of HEAD with the names of all its snapshots. It is immutable but for its slots, which are
+// filled as tools are needed.
 type catalogue struct {
 	// at is the time before HEAD was read.
 	at time.Time

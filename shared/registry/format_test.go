@@ -52,6 +52,7 @@ func TestDamagedItems(t *testing.T) {
 		return item{"data": binaryValue(packed)}
 	}
 	other := string(encodeRecords([]record{{name: "b"}}))
+	bare := string(encodeRecords([]record{{name: "a"}}))
 	two := string(encodeRecords([]record{{name: "a"}, {name: "b"}}))
 	tests := []struct {
 		name, key string
@@ -63,14 +64,14 @@ func TestDamagedItems(t *testing.T) {
 		{"no data", indexKey, item{"data": text("x")}, "attribute data is not binary"},
 		{"not compressed", indexKey, item{"data": binaryValue([]byte("plain"))}, "uncompressing"},
 		{"not JSON", indexKey, pack("names"), "index: invalid character"},
-		{"chunk too long", indexKey, pack(`{"names":["a"],"chunks":[2]}`), "has 2 tools in the index, where 1 are left"},
+		{"chunk too long", indexKey, pack(`{"names":["a"],"chunks":[2]}`), "2 tools in the index, where 1 are left"},
 		{"chunk of none", indexKey, pack(`{"names":["a"],"chunks":[0,1]}`), "has 0 tools in the index"},
 		{"name in no chunk", indexKey, pack(`{"names":["a","b"],"chunks":[1]}`), "1 names of the index are in no item"},
 		{"cut off", toolsPrefix + "a", pack("\x01a\x05arn"), "tool 0: unexpected EOF"},
 		{"other tool", toolsPrefix + "a", pack(other), "holds tool b, in the index a"},
 		{"more tools", toolsPrefix + "a", pack(two), "holds 2 tools, in the index 1"},
 		{"too much", toolsPrefix + "a", pack(strings.Repeat("x", maxInflated+1)), "more than 16777216 bytes"},
-		{"no contract", toolsPrefix + "a", pack(string(encodeRecords([]record{{name: "a"}}))), "reading tool a of source one"},
+		{"no contract", toolsPrefix + "a", pack(bare), "reading tool a of source one"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -113,7 +114,8 @@ func TestTwoOwnersAreAnError(t *testing.T) {
 	if err := h.write(t.Context(), f.db, f.table); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.reader().Lookup(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "tool a has two owners") {
+	_, err = f.reader().Lookup(t.Context(), "a")
+	if err == nil || !strings.Contains(err.Error(), "tool a has two owners") {
 		t.Errorf("error %v", err)
 	}
 }

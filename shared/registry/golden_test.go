@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -91,7 +92,8 @@ func TestGolden(t *testing.T) {
 func writeGolden(t *testing.T, f *fixture) {
 	f.publish("one", "x")
 	f.publish("one", "y")
-	large := publication(t, "a", 1, `{"name":"a","inputSchema":{"type":"object"},"x":"`+string(make60KiB())+`"}`)
+	filler := strings.Repeat("x", 63<<10) // leaves room for no neighbour in an item
+	large := publication(t, "a", 1, `{"name":"a","inputSchema":{"type":"object"},"x":"`+filler+`"}`)
 	tools := append(publications(t, "b", "d"), large)
 	if _, err := f.publisher().Publish(t.Context(), "one", tools); err != nil {
 		t.Fatal(err)
@@ -123,15 +125,6 @@ func writeGolden(t *testing.T, f *fixture) {
 	if err := os.WriteFile(goldenFile, append(data, '\n'), 0o644); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// make60KiB is text that leaves room for no neighbour in an item.
-func make60KiB() []byte {
-	filler := make([]byte, 63<<10)
-	for i := range filler {
-		filler[i] = 'x'
-	}
-	return filler
 }
 
 // spillOne moves one record of HEAD to its manifest, as a busier registry does.

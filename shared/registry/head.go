@@ -84,8 +84,8 @@ func decodeHead(item item) (*head, error) {
 	return h, nil
 }
 
-// write puts h, if HEAD is still at the revision that h was read at. The error is a ConditionalCheckFailedException when
-// it is not.
+// write puts h, if HEAD is still at the revision that h was read at. The error is a ConditionalCheckFailedException
+// when it is not.
 func (h *head) write(ctx context.Context, db DB, table string) error {
 	data, err := json.Marshal(h)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// The versions of the stored formats, each the newest that this release reads and the one that it writes. Raise one with
-// every change that an older release would misread or lose when it writes the item again, a new member of HEAD included,
-// and keep reading the old.
+// The versions of the stored formats, each the newest that this release reads and the one that it writes. Raise one
+// with every change that an older release would misread or lose when it writes the item again, a new member of HEAD
+// included, and keep reading the old.
 const (
 	headVersion     = 1
 	manifestVersion = 1
@@ -104,7 +104,8 @@ func getItem(ctx context.Context, db ReadDB, table, pk, sk string) (item, error)
 	return out.Item, nil
 }
 
-// queryItems calls visit for every item of a partition, in key order, or for those between two sort keys, both included.
+// queryItems calls visit for every item of a partition, in key order, or for those between two sort keys, both
+// included.
 func queryItems(ctx context.Context, db ReadDB, input *dynamodb.QueryInput, visit func(item) error) error {
 	input.ConsistentRead = aws.Bool(true)
 	for {

@@ -183,6 +183,8 @@ type watchedDB struct {
 	reads atomic.Int64
 	// onGet runs before a GetItem and may fail it; nil does nothing.
 	onGet func(ctx context.Context, input *dynamodb.GetItemInput) error
+	// onQuery is the same for Query.
+	onQuery func() error
 	// onPut replaces PutItem; nil does not.
 	onPut func(ctx context.Context, input *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error)
 	// onBatch replaces BatchWriteItem; nil does not.
@@ -205,6 +207,11 @@ func (w *watchedDB) Query(
 	ctx context.Context, input *dynamodb.QueryInput, options ...func(*dynamodb.Options),
 ) (*dynamodb.QueryOutput, error) {
 	w.reads.Add(1)
+	if w.onQuery != nil {
+		if err := w.onQuery(); err != nil {
+			return nil, err
+		}
+	}
 	return w.DB.Query(ctx, input, options...)
 }
 

@@ -35,8 +35,8 @@ type Page struct {
 
 // Page returns the tools that follow cursor in order of name, over all sources, leaving out those for which visible
 // returns false; a nil visible shows all. An empty cursor is the start. A cursor stays valid for ever: it says after
-// which name to go on, whether or not a tool of that name still exists. The error is ErrBadCursor for anything that is no
-// cursor; any other means that the registry could not be read.
+// which name to go on, whether or not a tool of that name still exists. The error is ErrBadCursor for anything that is
+// no cursor; any other means that the registry could not be read.
 func (r *Reader) Page(ctx context.Context, cursor string, limits PageLimits, visible func(*Entry) bool) (Page, error) {
 	after, err := parseCursor(cursor)
 	if err != nil {
@@ -62,6 +62,7 @@ func (r *Reader) Page(ctx context.Context, cursor string, limits PageLimits, vis
 func (r *Reader) walk(ctx context.Context, c *catalogue, after string, w *pageWriter) error {
 	first := sort.Search(len(c.order), func(i int) bool { return c.order[i].name > after })
 	rest := c.order[first:]
+	w.page.Definitions = make([]json.RawMessage, 0, max(0, min(w.limits.MaxTools, len(rest))))
 	for i, s := range rest {
 		entry := s.entry.Load()
 		if entry == nil {
@@ -93,7 +94,7 @@ func newWriter(limits PageLimits, visible func(*Entry) bool) *pageWriter {
 	if limits.MaxBytes == 0 {
 		limits.MaxBytes = defaultMaxBytes
 	}
-	return &pageWriter{limits: limits, visible: visible, page: Page{Definitions: []json.RawMessage{}}}
+	return &pageWriter{limits: limits, visible: visible}
 }
 
 // wanted is how many tools it pays to read at once.

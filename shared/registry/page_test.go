@@ -115,7 +115,8 @@ func TestCursorsSurvivePublishes(t *testing.T) {
 func TestDefinitionsAreServedByteForByte(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	odd := `{"name":"odd","inputSchema":{"type":"object"},"x":[1.0,1e2,"<&>\u2028\u00e9é\/"],"description":"\ud83d\ude00 😀"}`
+	odd := `{"name":"odd","inputSchema":{"type":"object"},"x":[1.0,1e2,"<&>\u2028\u00e9é\/"],` +
+		`"description":"\ud83d\ude00 😀"}`
 	tools := append(publications(t, "even"), publication(t, "odd", 1, odd))
 	for range 2 {
 		if _, err := f.publisher().Publish(t.Context(), "one", tools); err != nil {

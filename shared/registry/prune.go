@@ -87,8 +87,8 @@ func (m manifest) state(h *head, now time.Time) state {
 }
 
 // Prune deletes the snapshots that were superseded a day ago and those whose publish failed a day ago. The function
-// versions that only those named can be deleted next. While a publish may be under way nothing is pruned, since it could
-// be about to name one of those versions again, as a rollback does.
+// versions that only those named can be deleted next. While a publish may be under way nothing is pruned, since it
+// could be about to name one of those versions again, as a rollback does.
 //
 // With an error, Pruned still says what was deleted before it, and the functions of what was to be deleted.
 func (p *Publisher) Prune(ctx context.Context) (Pruned, error) {

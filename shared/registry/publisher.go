@@ -147,8 +147,8 @@ func (p *Publisher) Withdraw(ctx context.Context, source string) error {
 }
 
 // SetDisabled hides the tool called name from lists and calls, or shows it again. It stays hidden through publishes and
-// withdrawals. Hiding a tool that nobody publishes is ErrUnknownTool, since an operator in a hurry must not believe in a
-// misspelt name.
+// withdrawals. Hiding a tool that nobody publishes is ErrUnknownTool, since an operator in a hurry must not believe in
+// a misspelt name.
 func (p *Publisher) SetDisabled(ctx context.Context, name string, disabled bool) error {
 	_, err := p.update(ctx, func(h *head) (bool, error) {
 		changed, err := h.disable(name, disabled)

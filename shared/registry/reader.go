@@ -71,8 +71,8 @@ func clock(now func() time.Time) func() time.Time {
 	return func() time.Time { return now().Round(0) }
 }
 
-// Lookup returns the tool called name. The error is ErrUnknownTool when there is none or it is disabled, going by a HEAD
-// that is at most MaxAge old; any other error means that the registry could not be read, and nothing is known.
+// Lookup returns the tool called name. The error is ErrUnknownTool when there is none or it is disabled, going by a
+// HEAD that is at most MaxAge old; any other error means that the registry could not be read, and nothing is known.
 //
 // A warm lookup reads nothing, a cold one HEAD, the index of each source, and one item of tools.
 func (r *Reader) Lookup(ctx context.Context, name string) (*Entry, error) {
@@ -152,8 +152,8 @@ func (r *Reader) afterMiss(ctx context.Context, c *catalogue) (*catalogue, error
 	return r.current(ctx)
 }
 
-// within reports whether at lies at most age back. A time in the future means that the clock was set back since, so that
-// nothing is known about its age.
+// within reports whether at lies at most age back. A time in the future means that the clock was set back since, so
+// that nothing is known about its age.
 func (r *Reader) within(at time.Time, age time.Duration) bool {
 	passed := r.clock().Sub(at)
 	return passed >= 0 && passed <= age

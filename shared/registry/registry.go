@@ -1,9 +1,9 @@
 // Package registry is the catalogue of tools in DynamoDB: publishers write it, dispatchers read it.
 //
-// A publish belongs to a source: a deployed stack, or a named person or pipeline. It writes an immutable snapshot of its
-// source's tools under a random id and then moves HEAD, one small item that maps every source to its snapshot. Moving
-// HEAD is a single conditional write, so readers see all of a publish or nothing of it, and no two sources can own one
-// name. Nothing here expires by itself: Prune deletes the snapshots that nobody can be reading any more.
+// A publish belongs to a source: a deployed stack, or a named person or pipeline. It writes an immutable snapshot of
+// its source's tools under a random id and then moves HEAD, one small item that maps every source to its snapshot.
+// Moving HEAD is a single conditional write, so readers see all of a publish or nothing of it, and no two sources can
+// own one name. Nothing here expires by itself: Prune deletes the snapshots that nobody can be reading any more.
 //
 // The items of a table, by partition key and sort key:
 //
@@ -12,9 +12,11 @@
 //	SNAP#<id>   index#         the names of a snapshot's tools, compressed
 //	SNAP#<id>   tools#<name>   tools from that name on, compressed: definitions, contracts, function ARNs
 //
-// Tools lie together, not one to an item, because 10,000 of them would then cost 10,000 writes in one partition, which
-// takes DynamoDB at least ten seconds, and as many again to delete; and reading them for a list would move some 25 MB
-// through every new instance. Neighbours share most of their bytes, and an item of 64 KiB shrinks to about a tenth.
+// Tools lie together, not one to an item. 10,000 tools of 900 bytes are then 140 items, written in 6 requests and read
+// in one query, instead of 10,000 items, 400 requests and 10 queries: on the local engine 30 times faster either way.
+// On DynamoDB, where a partition takes 1,000 writes a second, it saves ten seconds of every publish and as much of
+// every deletion, and the larger part of what a new instance reads to list them. Neighbours share most of their bytes:
+// gzip leaves a sixth of a set of unlike tools, less of like ones.
 package registry
 
 import (
@@ -26,8 +28,8 @@ import (
 	"patchbay/shared/contract"
 )
 
-// PartitionKey and SortKey are the names of the table's key attributes, both strings. There are no secondary indexes and
-// no TTL attribute.
+// PartitionKey and SortKey are the names of the table's key attributes, both strings. There are no secondary indexes
+// and no TTL attribute.
 const (
 	PartitionKey = "pk"
 	SortKey      = "sk"
@@ -43,7 +45,9 @@ type ReadDB interface {
 type DB interface {
 	ReadDB
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	UpdateItem(
+		context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options),
+	) (*dynamodb.UpdateItemOutput, error)
 	BatchWriteItem(
 		context.Context, *dynamodb.BatchWriteItemInput, ...func(*dynamodb.Options),
 	) (*dynamodb.BatchWriteItemOutput, error)

@@ -123,8 +123,8 @@ func decodeIndex(stored item) (*index, error) {
 	return &x, nil
 }
 
-// encodeRecords writes the fields of every record, each after its length as a varint, so that the bytes that clients are
-// served lie in the item as they were published.
+// encodeRecords writes the fields of every record, each after its length as a varint, so that the bytes that clients
+// are served lie in the item as they were published.
 func encodeRecords(records []record) []byte {
 	var data []byte
 	for _, r := range records {
