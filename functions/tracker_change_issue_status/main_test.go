@@ -79,8 +79,8 @@ func TestFailures(t *testing.T) {
 		part            string
 	}{
 		"wrong project":  {nil, `{"issue":"WBE-1","status":"done"}`, tracker.CodeUnknownProject, "Did you mean WEB?"},
-		"missing number": {nil, `{"issue":"WEB-999","status":"done"}`, tracker.CodeUnknownIssue, "the newest is WEB-150"},
-		"deleted number": {nil, `{"issue":"WEB-145","status":"done"}`, tracker.CodeUnknownIssue, "tracker_search_issues"},
+		"missing number": {nil, `{"issue":"WEB-999","status":"done"}`, tracker.CodeUnknownIssue, "newest is WEB-150"},
+		"deleted number": {nil, `{"issue":"WEB-145","status":"done"}`, tracker.CodeUnknownIssue, "have been deleted"},
 		"workflow": {nil, `{"issue":"WEB-1","status":"in_progress"}`, tracker.CodeTransition,
 			"WEB-1 is done, and the tracker's workflow does not lead from there to in_progress. It leads to: open."},
 		"401":  {writes(401), arguments, tracker.CodeCredential, "credential"},

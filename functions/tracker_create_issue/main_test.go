@@ -106,7 +106,7 @@ func TestFailures(t *testing.T) {
 		"401":           {trackertest.Status(401), "WEB", "priya", tracker.CodeCredential, "credential", 1},
 		"403":           {trackertest.Status(403), "WEB", "priya", tracker.CodeForbidden, "does not allow", 1},
 		"422":           {trackertest.Status(422), "WEB", "priya", tracker.CodeRefused, "does not accept", 1},
-		"429":           {trackertest.Status(429, "Retry-After", "0"), "WEB", "priya", tracker.CodeBusy, "try again", 1},
+		"429":           {trackertest.Status(429, "Retry-After", "0"), "WEB", "priya", tracker.CodeBusy, "again in", 1},
 		"500":           {trackertest.Status(500), "WEB", "priya", tracker.CodeOutcomeUnknown, "may exist or not", 1},
 		"redirect": {trackertest.Status(307, "Location", "/v2/users"), "WEB", "priya", tracker.CodeUnavailable,
 			"Nothing was changed", 1},
@@ -114,10 +114,11 @@ func TestFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var writes atomic.Int64
-			client := trackertest.Start(t, trackertest.OnWrites(func(api http.Handler, w http.ResponseWriter, r *http.Request) {
+			counted := func(api http.Handler, w http.ResponseWriter, r *http.Request) {
 				writes.Add(1)
 				test.act(api, w, r)
-			}))
+			}
+			client := trackertest.Start(t, trackertest.OnWrites(counted))
 			result := tooltest.Call(t, create(client), map[string]any{
 				"project": test.project, "title": "a", "assignee": test.who,
 			})

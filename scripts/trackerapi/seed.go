@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// The seed is made by rule, so that every start has the same ids, and so that WEB is long enough to need pages: numbers 1
-// to 150, of which every 29th was deleted.
+// The seed is made by rule, so that every start has the same ids, and so that WEB is long enough to need pages: numbers
+// 1 to 150, of which every 29th was deleted.
 var (
 	seedProjects = []struct {
 		key, name string
@@ -83,7 +83,7 @@ func seedIssue(project string, number int) Issue {
 		ProjectID:   project,
 		Number:      number,
 		Title:       area + ": " + symptom,
-		Description: fmt.Sprintf("Reported by support. Where: %s. What happens: %s. Seen in Firefox and Chrome.", area, symptom),
+		Description: fmt.Sprintf("Reported by support. Where: %s. What happens: %s.", area, symptom),
 		State:       seedState(number),
 		Priority:    1 + number%3,
 		CreatedAt:   created,

@@ -9,13 +9,13 @@
 //	POST   /v2/issues/{id}/transitions       move it: transition_id
 //	DELETE /v2/issues/{id}                   delete it for good
 //
-// Every request carries "Authorization: Bearer TOKEN". Projects, users and issues are named by UUID. States are 1 (open),
-// 2 (in progress) and 3 (done), priorities 1 (high), 2 (medium) and 3 (low). Within a project issues are numbered from 1
-// in the order of their creation, and a number is never used twice.
+// Every request carries "Authorization: Bearer TOKEN". Projects, users and issues are named by UUID. States are
+// 1 (open), 2 (in progress) and 3 (done), priorities 1 (high), 2 (medium) and 3 (low). Within a project issues are
+// numbered from 1 in the order of their creation, and a number is never used twice.
 //
-// Lists come in pages: page counts from 1, per_page is cut to what the server allows, and the answer says which values it
-// used and how many items there are: {"data": […], "page": 1, "per_page": 25, "total": 63}. A failure is a status of 4xx
-// and {"error": {"code", "message", "field"}}; field names the parameter that was wrong, where one was.
+// Lists come in pages: page counts from 1, per_page is cut to what the server allows, and the answer says which values
+// it used and how many items there are: {"data": […], "page": 1, "per_page": 25, "total": 63}. A failure is a status of
+// 4xx and {"error": {"code", "message", "field"}}; field names the parameter that was wrong, where one was.
 package trackerapi
 
 import (
@@ -83,7 +83,7 @@ func New(options Options) *API {
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !a.authorized(r) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="tracker"`)
-		writeError(w, &apiError{Status: http.StatusUnauthorized, Code: "unauthorized", Message: "no valid bearer token"})
+		writeError(w, &apiError{Status: http.StatusUnauthorized, Code: "unauthorized", Message: "no valid token"})
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
@@ -241,7 +241,9 @@ func readJSON(r *http.Request, into any) error {
 	decoder := json.NewDecoder(r.Body)
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
-		return &apiError{Status: http.StatusBadRequest, Code: "invalid_json", Message: "the body is not valid: " + err.Error()}
+		return &apiError{
+			Status: http.StatusBadRequest, Code: "invalid_json", Message: "the body is not valid: " + err.Error(),
+		}
 	}
 	return nil
 }

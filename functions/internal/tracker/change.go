@@ -103,6 +103,6 @@ func noTransition(issue Issue, to Status) error {
 			ways = append(ways, string(status))
 		}
 	}
-	return tool.Fail(CodeTransition, "%s is %s, and the tracker's workflow does not lead from there to %s. It leads to: "+
-		"%s. Nothing was changed.", issue.Key, issue.Status, to, enumerate(ways))
+	return tool.Fail(CodeTransition, "%s is %s, and the tracker's workflow does not lead from there to %s. It leads "+
+		"to: %s. Nothing was changed.", issue.Key, issue.Status, to, enumerate(ways))
 }

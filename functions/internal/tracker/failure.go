@@ -51,7 +51,8 @@ func refusedValue(body []byte) error {
 	// A body of another form names no field, like one without.
 	_ = json.Unmarshal(body, &refused)
 	if argument, ok := arguments[refused.Error.Field]; ok {
-		return tool.Fail(CodeRefused, "The tracker does not accept this %s. Nothing was changed; use another.", argument)
+		return tool.Fail(CodeRefused, "The tracker does not accept this %s. Nothing was changed; use another.",
+			argument)
 	}
 	return tool.Fail(CodeRefused, "The tracker does not accept this request, and does not say which value is wrong. "+
 		"Nothing was changed.")
@@ -84,7 +85,7 @@ func malformed(ctx context.Context, path []string, why error) error {
 	return unavailable()
 }
 
-// orUnavailable is for what the API always has: that it does not have it is a failure of the API, or its address is wrong.
+// orUnavailable is for what the API always has: when it does not, it fails, or its address is wrong.
 func orUnavailable(err error) error {
 	if errors.Is(err, errNotFound) || errors.Is(err, errConflict) {
 		return unavailable()

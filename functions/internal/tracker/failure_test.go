@@ -316,7 +316,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visits.Add(1) }))
 	t.Cleanup(other.Close)
 	for _, code := range []int{301, 302, 303, 307, 308} {
-		_, err := trackertest.Start(t, trackertest.Status(code, "Location", other.URL+"/v2/projects")).Project(t.Context(), "WEB")
+		client := trackertest.Start(t, trackertest.Status(code, "Location", other.URL+"/v2/projects"))
+		_, err := client.Project(t.Context(), "WEB")
 		check(t, err, tracker.CodeUnavailable)
 	}
 	if visits.Load() != 0 {

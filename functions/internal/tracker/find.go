@@ -13,8 +13,8 @@ import (
 // keyForm is the form of an issue key. Nine digits keep the number within every integer type.
 var keyForm = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]*)-([1-9][0-9]{0,8})$`)
 
-// Issue finds an issue by its key, letters' case aside. It fails with CodeUnknownIssue, with CodeUnknownProject, or with
-// CodeConflict when the project changes too much to be sure.
+// Issue finds an issue by its key, letters' case aside. It fails with CodeUnknownIssue, CodeUnknownProject, or, when the
+// project changes too much to be sure, CodeConflict.
 func (c *Client) Issue(ctx context.Context, key string) (Issue, error) {
 	parts := keyForm.FindStringSubmatch(strings.TrimSpace(key))
 	if parts == nil {
@@ -55,8 +55,8 @@ func (c *Client) read(ctx context.Context, key, id string) (Issue, error) {
 	return issue, nil
 }
 
-// idOf finds the id of the issue with a number, for which the API has no endpoint. When the project's list changed under
-// the walk and the issue was not in it, the walk may have missed it and is repeated once.
+// idOf finds the id of the issue with a number, for which the API has no endpoint. When the project's list changed
+// during a walk that did not find the issue, the walk may have missed it and is repeated once.
 func (c *Client) idOf(ctx context.Context, project Project, number int) (string, error) {
 	for range 2 {
 		walked, err := c.walkTo(ctx, project, number)

@@ -26,7 +26,7 @@ const (
 	minWrite = time.Second
 )
 
-// What the API's refusals mean depends on what was asked; the methods of Client turn these into failures.
+// These answers mean something else for every question, so the methods of Client make the failures of them.
 var (
 	errNotFound       = errors.New("the tracker does not have it")
 	errConflict       = errors.New("the tracker's data changed meanwhile")
@@ -42,8 +42,8 @@ type answer struct {
 	body       []byte
 }
 
-// get reads one thing into a pointer. Reading twice does no harm, so a request that the API turned away for a short time
-// is sent once more.
+// get reads one thing into a pointer. Reading twice does no harm, so a request that the API turned away for a short
+// time is sent once more.
 func (c *Client) get(ctx context.Context, path []string, query url.Values, into any) error {
 	got, err := c.exchange(ctx, http.MethodGet, path, query, nil)
 	if err == nil && c.waitForRetry(ctx, got) {
@@ -61,8 +61,8 @@ func (c *Client) get(ctx context.Context, path []string, query url.Values, into 
 	return nil
 }
 
-// post changes something. It is never sent twice: when no clear answer came, the change may have been made, and the error
-// is errOutcomeUnknown.
+// post changes something. It is never sent twice: when no clear answer came, the change may have been made, and the
+// error is errOutcomeUnknown.
 func (c *Client) post(ctx context.Context, path []string, body, into any) error {
 	encoded, err := json.Marshal(body)
 	if err != nil {

@@ -6,9 +6,9 @@
 //
 // # Who "me" is
 //
-// "me" is the tracker user whose login or e-mail address equals the subject of the caller's access token ("sub"), letters'
-// case aside. So the authorization server must use one of the two as its subject, and be the only issuer that the
-// server trusts. The API itself is called with a credential of this service, never with the caller's.
+// "me" is the tracker user whose login or e-mail address equals the subject of the caller's access token ("sub"),
+// letters' case aside. So the authorization server must use one of the two as its subject, and be the only issuer that
+// the server trusts. The API itself is called with a credential of this service, never with the caller's.
 package tracker
 
 import (

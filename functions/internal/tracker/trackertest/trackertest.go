@@ -1,5 +1,5 @@
-// Package trackertest gives the tests of the tracker tools a real HTTP server with a tracker behind it, and a way to make
-// that fail.
+// Package trackertest gives the tests of the tracker tools a real HTTP server with a tracker behind it, and a way to
+// make that fail.
 package trackertest
 
 import (
