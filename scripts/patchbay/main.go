@@ -29,6 +29,6 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(localCommand(), conformanceCommand())
+	root.AddCommand(localCommand(), conformanceCommand(), benchCommand())
 	return root
 }
