@@ -167,7 +167,7 @@ func TestFailures(t *testing.T) {
 		part            string
 	}{
 		"wrong project": {nil, `{"project":"WBE"}`, tracker.CodeUnknownProject, "Did you mean WEB?"},
-		"wrong user":    {nil, `{"project":"WEB","assignee":"Natarajan"}`, tracker.CodeUnknownUser, "Natarajan (priya)"},
+		"wrong user":    {nil, `{"project":"WEB","assignee":"Natarajan"}`, tracker.CodeUnknownUser, "(priya)"},
 		"shared name":   {nil, `{"project":"WEB","assignee":"Chris Lee"}`, tracker.CodeAmbiguousUser, "Give the login"},
 		"anonymous me":  {nil, `{"project":"WEB","assignee":"me"}`, tracker.CodeUnknownCaller, "Name a user instead"},
 		"400":           {trackertest.Status(400), `{"project":"WEB"}`, tracker.CodeRefused, "does not accept"},

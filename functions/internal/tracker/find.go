@@ -13,8 +13,8 @@ import (
 // keyForm is the form of an issue key. Nine digits keep the number within every integer type.
 var keyForm = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]*)-([1-9][0-9]{0,8})$`)
 
-// Issue finds an issue by its key, letters' case aside. It fails with CodeUnknownIssue, CodeUnknownProject, or, when the
-// project changes too much to be sure, CodeConflict.
+// Issue finds an issue by its key, letters' case aside. It fails with CodeUnknownIssue, CodeUnknownProject, or
+// CodeConflict when the project changes too much to be sure.
 func (c *Client) Issue(ctx context.Context, key string) (Issue, error) {
 	parts := keyForm.FindStringSubmatch(strings.TrimSpace(key))
 	if parts == nil {
