@@ -78,10 +78,10 @@ func entry(t *testing.T, contractJSON string) *registry.Entry {
 }
 
 // run makes one call and returns the result, the error and the log line.
-func run(t *testing.T, f *fixed, change func(*toolcall.Request)) (string, error, map[string]any) {
+func run(t *testing.T, f *fixed, change func(*toolcall.Request)) (result string, log map[string]any, err error) {
 	t.Helper()
-	var log bytes.Buffer
-	caller := toolcall.New(f, f, json.RawMessage(serverInfo), slog.New(slog.NewJSONHandler(&log, nil)))
+	var lines bytes.Buffer
+	caller := toolcall.New(f, f, json.RawMessage(serverInfo), slog.New(slog.NewJSONHandler(&lines, nil)))
 	request := &toolcall.Request{
 		RequestID: "req-1", ProtocolVersion: mcp.Version20260728, Modern: true, Header: http.Header{},
 		Params:   mcp.Params{Name: "greet", HasName: true},
@@ -90,13 +90,13 @@ func run(t *testing.T, f *fixed, change func(*toolcall.Request)) (string, error,
 	if change != nil {
 		change(request)
 	}
-	result, err := caller.Call(t.Context(), request)
-	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	var last map[string]any
-	if jsonErr := json.Unmarshal([]byte(lines[len(lines)-1]), &last); jsonErr != nil {
-		t.Fatalf("the last log line %q: %v", lines[len(lines)-1], jsonErr)
+	raw, err := caller.Call(t.Context(), request)
+	text := strings.TrimSpace(lines.String())
+	last := text[strings.LastIndexByte(text, '\n')+1:]
+	if jsonErr := json.Unmarshal([]byte(last), &log); jsonErr != nil {
+		t.Fatalf("the last log line %q: %v", last, jsonErr)
 	}
-	return string(result), err, last
+	return string(raw), log, err
 }
 
 func TestResultPassesAsTheToolWroteIt(t *testing.T) {
@@ -110,7 +110,7 @@ func TestResultPassesAsTheToolWroteIt(t *testing.T) {
 		"modern": {true, `{"resultType":"complete","future":[1.0,1e2],"content":[{"type":"hologram","x":"\u00e9"}],"structuredContent":{"n":12345678901234567890},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"},"a/b":1}}`},
 		"legacy": {false, `{"future":[1.0,1e2],"content":[{"type":"hologram","x":"\u00e9"}],"structuredContent":{"n":12345678901234567890},"_meta":{"a/b":1}}`},
 	} {
-		got, err, log := run(t, f, func(r *toolcall.Request) { r.Modern = test.modern })
+		got, log, err := run(t, f, func(r *toolcall.Request) { r.Modern = test.modern })
 		if err != nil || got != test.want {
 			t.Errorf("%s: got %s, %v\nwant %s", name, got, err, test.want)
 		}
@@ -125,7 +125,7 @@ func TestEnvelope(t *testing.T) {
 	f := &fixed{entry: entry(t, `{}`), answer: `{"content":[],"structuredContent":{"n":1}}`}
 	who := principal.Principal{Subject: "u", Issuer: "i", Scopes: []string{"s"}}
 	deadline := time.UnixMilli(1_800_000_000_123)
-	_, err, _ := run(t, f, func(r *toolcall.Request) {
+	_, _, err := run(t, f, func(r *toolcall.Request) {
 		r.Principal, r.Deadline = who, deadline
 		r.Params.Meta = mcp.Meta{ClientInfo: json.RawMessage(`{"name":"c"}`), Traceparent: "00-t"}
 	})
@@ -149,7 +149,7 @@ func TestEnvelope(t *testing.T) {
 func TestPlainArgumentsPayload(t *testing.T) {
 	t.Parallel()
 	f := &fixed{entry: entry(t, `{"function":{"payload":"arguments"}}`), answer: ` {"n":7} `}
-	got, err, _ := run(t, f, nil)
+	got, _, err := run(t, f, nil)
 	want := `{"resultType":"complete","content":[{"type":"text","text":"{\"n\":7}"}],"structuredContent":{"n":7},"_meta":{"io.modelcontextprotocol/serverInfo":` + serverInfo + `}}`
 	if err != nil || got != want {
 		t.Errorf("got %s, %v", got, err)
@@ -199,7 +199,7 @@ func TestFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := &fixed{entry: entry(t, `{"maxResultBytes":1000,"execution":{"timeoutSeconds":3}}`), answer: test.answer, err: test.err}
-			got, err, log := run(t, f, nil)
+			got, log, err := run(t, f, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -241,7 +241,7 @@ func TestUnknownForbiddenAndInvisibleAnswerAlike(t *testing.T) {
 		"permitted, all scopes": {`{"visibility":"permitted","permissions":["a","b"]}`, []string{"b", "a"}, true},
 	} {
 		f := &fixed{entry: entry(t, test.contract), answer: `{"content":[],"structuredContent":{"n":1}}`}
-		_, err, _ := run(t, f, func(r *toolcall.Request) { r.Principal.Scopes = test.scopes })
+		_, _, err := run(t, f, func(r *toolcall.Request) { r.Principal.Scopes = test.scopes })
 		if test.visible {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -258,7 +258,7 @@ func TestUnknownForbiddenAndInvisibleAnswerAlike(t *testing.T) {
 func TestMissingScopeIsToldAndNothingRuns(t *testing.T) {
 	t.Parallel()
 	f := &fixed{entry: entry(t, `{"permissions":["mail:send","mail:read"]}`)}
-	got, err, log := run(t, f, func(r *toolcall.Request) { r.Principal.Scopes = []string{"mail:read"} })
+	got, log, err := run(t, f, func(r *toolcall.Request) { r.Principal.Scopes = []string{"mail:read"} })
 	if err != nil || !strings.Contains(got, "mail:send") || strings.Contains(got, "mail:read") || len(f.invoked) > 0 {
 		t.Errorf("got %s, %v after %v", got, err, f.invoked)
 	}
@@ -270,7 +270,7 @@ func TestMissingScopeIsToldAndNothingRuns(t *testing.T) {
 func TestInvalidArgumentsRunNothing(t *testing.T) {
 	t.Parallel()
 	f := &fixed{entry: entry(t, `{}`)}
-	got, err, log := run(t, f, func(r *toolcall.Request) { r.Params.Arguments = json.RawMessage(`{"mood":"sad","whom":"x"}`) })
+	got, log, err := run(t, f, func(r *toolcall.Request) { r.Params.Arguments = json.RawMessage(`{"mood":"sad","whom":"x"}`) })
 	for _, part := range []string{`"isError":true`, "mood", "good", "bad", "whom", "who"} {
 		if !strings.Contains(got, part) {
 			t.Errorf("%s does not say %s", got, part)
@@ -287,7 +287,7 @@ func TestVersionGoneIsResolvedOnceMore(t *testing.T) {
 	old, fresh := entry(t, `{}`), entry(t, `{}`)
 	fresh.Function = "arn:aws:lambda:r:1:function:greet:2"
 	f := &fixed{entry: old, refreshed: fresh, goneFunction: old.Function, answer: `{"content":[],"structuredContent":{"n":1}}`}
-	got, err, _ := run(t, f, nil)
+	got, _, err := run(t, f, nil)
 	if err != nil || strings.Contains(got, "isError") {
 		t.Errorf("got %s, %v", got, err)
 	}
@@ -299,7 +299,7 @@ func TestVersionGoneIsResolvedOnceMore(t *testing.T) {
 func TestCatalogueUnavailableSaysThatNothingRan(t *testing.T) {
 	t.Parallel()
 	f := &fixed{entry: entry(t, `{}`), lookupErr: errors.New("dynamodb: secret endpoint")}
-	_, err, log := run(t, f, nil)
+	_, log, err := run(t, f, nil)
 	if !errors.Is(err, &jsonrpc.Error{Code: jsonrpc.CodeInternalError}) || !strings.Contains(err.Error(), "nothing has run") ||
 		strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
@@ -314,7 +314,7 @@ func TestProgressOnlyWhereToolAndClientWantIt(t *testing.T) {
 	for contractJSON, want := range map[string]bool{`{}`: false, `{"execution":{"streaming":true}}`: true} {
 		f := &fixed{entry: entry(t, contractJSON), answer: `{"content":[],"structuredContent":{"n":1}}`}
 		var reports int
-		_, err, _ := run(t, f, func(r *toolcall.Request) { r.Progress = func(invoke.Progress) { reports++ } })
+		_, _, err := run(t, f, func(r *toolcall.Request) { r.Progress = func(invoke.Progress) { reports++ } })
 		if err != nil || (reports > 0) != want || strings.Contains(string(f.payload), `"progress":true`) != want {
 			t.Errorf("%s: %d reports, payload %s, %v", contractJSON, reports, f.payload, err)
 		}

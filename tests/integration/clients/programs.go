@@ -83,7 +83,7 @@ func reporting(interpreter, program, mode string) func(context.Context, string, 
 func run(ctx context.Context, env []string, input []byte, name string, args ...string) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(cmd.Environ(), env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &stdout, &stderr
 	// A grandchild that holds the pipes must not keep a cancelled run waiting.
 	cmd.WaitDelay = 5 * time.Second
