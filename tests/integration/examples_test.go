@@ -1,0 +1,116 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"patchbay/tests/integration/clients"
+)
+
+// exampleCalls calls every example tool at least once.
+var exampleCalls = []struct {
+	tool, arguments string
+	// says is a part of the answer's text; failed tells a tool error that a model can act on.
+	says   string
+	failed bool
+}{
+	{"get_weather", `{"location":"Oslo"}`, `"humidity"`, false},
+	{"get_weather", `{"location":"94105"}`, "San Francisco", false},
+	{"get_weather", `{"location":"Osslo"}`, "Oslo", true},
+	{"get_weather", `{}`, "location", true},
+	{"convert_units", `{"value":5,"from":"km","to":"m"}`, "5000", false},
+	{"execute_sql", `{"region":"us-west1","query":"SELECT count(*) AS n FROM customers"}`, `"columns":["n"]`, false},
+	{"execute_sql", `{"region":"us-west1","query":"DROP TABLE customers"}`, "SELECT", true},
+	{"execute_sql", `{"region":"us-west1","query":"SELECT * FROM custommers"}`, "customers", true},
+	{"execute_sql", `{"region":"mars","query":"SELECT 1"}`, "europe-west1", true},
+	{"tracker_search_issues", `{"project":"WEB","status":"open","limit":2}`, "WEB-", false},
+	{"tracker_search_issues", `{"project":"WEBB"}`, "WEB", true},
+	{"tracker_create_issue", `{"project":"DOCS","title":"Say what a tool is"}`, "DOCS-", false},
+	{"tracker_create_issue", `{"project":"DOCS","title":"` + strings.Repeat("x", 201) + `"}`, "200", true},
+	{"tracker_change_issue_status", `{"issue":"WEB-7","status":"done"}`, "done", false},
+	{"tracker_change_issue_status", `{"issue":"WEB-7","status":"finished"}`, "in_progress", true},
+	{"quote_shipping", `{"weight_kg":2,"destination":"NO"}`, "price", false},
+}
+
+// Every official client, in each of its modes, lists the example tools and calls every one of them.
+func TestEveryClientCallsEveryExampleTool(t *testing.T) {
+	t.Parallel()
+	script := make([]clients.Call, len(exampleCalls))
+	for i, c := range exampleCalls {
+		script[i] = clients.Call{Tool: c.tool, Arguments: json.RawMessage(c.arguments)}
+	}
+	eachClient(t, func(t *testing.T, client clients.Client) {
+		report := client.Call(t, examples.URL, script...)
+		for _, tool := range exampleNames() {
+			if !slices.Contains(report.Tools, tool) {
+				t.Errorf("does not list %s: %v", tool, report.Tools)
+			}
+		}
+		if wants := revision(client); report.ProtocolVersion != "" && report.ProtocolVersion != wants {
+			t.Errorf("speaks %s, want %s", report.ProtocolVersion, wants)
+		}
+		for i, c := range exampleCalls {
+			if err := checkExample(report.Calls[i], c.says, c.failed); err != nil {
+				t.Errorf("%s %s: %v", c.tool, c.arguments, err)
+			}
+		}
+	})
+}
+
+func exampleNames() []string {
+	var names []string
+	for _, c := range exampleCalls {
+		if !slices.Contains(names, c.tool) {
+			names = append(names, c.tool)
+		}
+	}
+	return names
+}
+
+func revision(client clients.Client) string {
+	if client.Modern {
+		return clients.Revision
+	}
+	return clients.EarlierRevision
+}
+
+func checkExample(report clients.CallReport, says string, failed bool) error {
+	result, err := report.Decode()
+	if err != nil {
+		return err
+	}
+	if result.IsError != failed || len(result.Content) == 0 || !strings.Contains(result.Content[0].Text, says) {
+		return fmt.Errorf("got isError %v and %+v, want %v and a text with %q", result.IsError, result.Content, failed, says)
+	}
+	return nil
+}
+
+// The catalogue holds all example tools and nothing that this test does not call.
+func TestEveryExampleToolIsCalled(t *testing.T) {
+	t.Parallel()
+	names, _, _ := list(t, examples.URL, "")
+	for _, name := range names {
+		if !slices.Contains(exampleNames(), name) {
+			t.Errorf("%s is an example that no test calls", name)
+		}
+	}
+}
+
+// Functions in other languages and functions that know nothing of Patchbay are tools like any other.
+func TestOtherLanguagesAndExistingFunctions(t *testing.T) {
+	t.Parallel()
+	got := call(t, examples.URL, "quote_shipping", `{"weight_kg":2,"destination":"NO"}`)
+	var quote struct {
+		Price    float64
+		Currency string
+	}
+	if err := json.Unmarshal(got.StructuredContent, &quote); err != nil || quote.Price <= 0 || quote.Currency == "" {
+		t.Errorf("got %s, %v", got.StructuredContent, err)
+	}
+	if got := call(t, examples.URL, "convert_units", `{"value":1,"from":"km","to":"kg"}`); !got.IsError || internals.MatchString(got.text()) {
+		t.Errorf("got %+v", got)
+	}
+}
