@@ -183,11 +183,15 @@ func (d *document) problemsOf(err error, known []Problem) []Problem {
 		return nil
 	}
 	var invalid *jsonschema.SchemaValidationError
+	base := ""
 	if errors.As(err, &invalid) {
-		return d.problemsOfMeta(fragmentOf(invalid.URL), invalid, known)
+		base = fragmentOf(invalid.URL)
 	}
-	if len(known) > 0 {
-		return nil // a consequence of what was found before
+	if len(known) > 0 && (invalid == nil || base != "") {
+		return nil // a consequence of what was found before, and which one differs from run to run
+	}
+	if invalid != nil {
+		return d.problemsOfMeta(base, invalid, known)
 	}
 	message := strings.ReplaceAll(err.Error(), documentURL, "")
 	return []Problem{{Message: "the schema cannot be compiled: " + message}}

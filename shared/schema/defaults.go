@@ -193,7 +193,7 @@ func (b *fillerBuilder) check() []Problem {
 }
 
 func (b *fillerBuilder) checkDefault(declared *jsonschema.Schema, p *property, text []byte) *Problem {
-	value, faults := parse(text)
+	value, faults := parse(text, nil)
 	if len(faults) > 0 {
 		return &Problem{Pointer: p.from, Message: "the default " + faults[0].message}
 	}
@@ -233,7 +233,11 @@ func (e *edit) run(nodes []*node, text []byte) ([]byte, error) {
 	if e.err != nil || len(e.at) == 0 {
 		return text, e.err
 	}
-	filled := make([]byte, 0, len(text)+e.added)
+	grown := len(text)
+	for _, member := range e.insert {
+		grown += len(member)
+	}
+	filled := make([]byte, 0, grown)
 	from := 0
 	for i, at := range e.at {
 		filled = append(append(filled, text[from:at]...), e.insert[i]...)
@@ -326,7 +330,9 @@ func (e *edit) addDefaults(nodes []*node, seen []bool, end int, empty bool) {
 				continue
 			}
 			done = append(done, p.name)
-			e.add(p, nodes, end, empty && len(done) == 1)
+			if e.add(p, nodes, end, empty && len(done) == 1); e.err != nil {
+				return
+			}
 		}
 		first += len(n.defaults)
 	}

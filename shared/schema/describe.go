@@ -147,7 +147,7 @@ func wrongType(k *kind.Type, value any, shown bool) string {
 }
 
 func fitsWithoutQuotes(text string, want []string) bool {
-	value, faults := parse([]byte(text))
+	value, faults := parse([]byte(text), nil)
 	if len(faults) > 0 || len(text) > maxShown {
 		return false
 	}

@@ -13,6 +13,9 @@ import (
 // maxApplied is how many schemas may be applied to one and the same value through references and alternatives.
 const maxApplied = 1000
 
+// maxChained is how many of those may follow one from another. The library looks through all of them again at each.
+const maxChained = 64
+
 // graph says which schemas a schema leads to.
 type graph struct {
 	// dynamic lists the schemas by their $dynamicAnchor. Which of them a $dynamicRef means depends on the way to it, so
@@ -24,6 +27,7 @@ type graph struct {
 type index struct {
 	graph
 	entries map[string]*entry // by location
+	names   map[string]string // of all properties, by themselves
 	secrets bool              // some value must never be shown
 }
 
@@ -35,7 +39,7 @@ type entry struct {
 }
 
 func newIndex(root *jsonschema.Schema, g graph, d *document) index {
-	ix := index{graph: g, entries: map[string]*entry{}}
+	ix := index{graph: g, entries: map[string]*entry{}, names: map[string]string{}}
 	queue := []*jsonschema.Schema{root}
 	for len(queue) > 0 {
 		s := queue[0]
@@ -48,6 +52,9 @@ func newIndex(root *jsonschema.Schema, g graph, d *document) index {
 		e := &entry{s, pointer, d.offset(pointer), isSecret(value)}
 		ix.entries[s.Location] = e
 		ix.secrets = ix.secrets || e.secret
+		for name := range s.Properties {
+			ix.names[name] = name
+		}
 		queue = append(queue, ix.inPlace(s)...)
 		queue = append(queue, ix.below(s)...)
 	}
@@ -116,6 +123,7 @@ func present(list []*jsonschema.Schema) []*jsonschema.Schema {
 // checkCost refuses schemas that would loop on one value, or apply too much to it.
 func (ix index) checkCost() *Problem {
 	paths := newPathCounter(ix.inPlace)
+	chain := chainCounter{ix.inPlace, map[*jsonschema.Schema]int{}}
 	for _, e := range ix.inTextOrder() {
 		switch n := paths.count(e.schema); {
 		case math.IsInf(n, 1) && slices.Contains(closure(ix.inPlace(e.schema), ix.inPlace), e.schema):
@@ -124,6 +132,9 @@ func (ix index) checkCost() *Problem {
 		case n > maxApplied && !math.IsInf(n, 1):
 			return &Problem{e.pointer, fmt.Sprintf("references multiply to more than %d schemas for one value", maxApplied),
 				"fewer references inside allOf, anyOf and oneOf"}
+		case !math.IsInf(n, 1) && chain.length(e.schema) > maxChained:
+			return &Problem{e.pointer, fmt.Sprintf("references follow one another more than %d times for one value", maxChained),
+				"shorter chains of $ref and allOf"}
 		}
 	}
 	return nil
@@ -159,6 +170,24 @@ func (c pathCounter) count(s *jsonschema.Schema) float64 {
 	}
 	c.known[s] = n
 	return n
+}
+
+// chainCounter measures the longest way from a schema along edges, itself included. The edges must not loop.
+type chainCounter struct {
+	edges func(*jsonschema.Schema) []*jsonschema.Schema
+	known map[*jsonschema.Schema]int
+}
+
+func (c chainCounter) length(s *jsonschema.Schema) int {
+	if n, found := c.known[s]; found {
+		return n
+	}
+	longest := 0
+	for _, next := range c.edges(s) {
+		longest = max(longest, c.length(next))
+	}
+	c.known[s] = longest + 1
+	return longest + 1
 }
 
 // replacePropertyNames does propertyNames by an extension. The library's own way reports the place of a bad name by a

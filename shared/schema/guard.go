@@ -15,7 +15,11 @@ const maxApplications = 2_000_000
 type guard struct {
 	graph
 	applied map[*jsonschema.Schema]map[*jsonschema.Schema]float64
+	leads   map[*jsonschema.Schema]bool // down into members or items
 }
+
+// stepCost is what looking for a schema's members costs, in applications.
+const stepCost = 0.1
 
 // newGuard returns nil when no value can be expensive: then each part of a value meets no more than maxApplied schemas.
 func newGuard(root *jsonschema.Schema, gr graph) *guard {
@@ -23,8 +27,9 @@ func newGuard(root *jsonschema.Schema, gr graph) *guard {
 	if newPathCounter(all).count(root) <= maxApplied {
 		return nil
 	}
-	g := &guard{gr, map[*jsonschema.Schema]map[*jsonschema.Schema]float64{}}
+	g := &guard{gr, map[*jsonschema.Schema]map[*jsonschema.Schema]float64{}, map[*jsonschema.Schema]bool{}}
 	for _, s := range closure([]*jsonschema.Schema{root}, all) {
+		g.leads[s] = len(gr.below(s)) > 0
 		g.closureOf(s)
 	}
 	return g
@@ -55,12 +60,17 @@ func (g *guard) cost(schemas map[*jsonschema.Schema]float64, value any, spent fl
 	here := map[*jsonschema.Schema]float64{}
 	for s, times := range schemas {
 		for applied, n := range g.applied[s] {
-			here[applied] += times * n
 			spent += times * n
+			if g.leads[applied] {
+				here[applied] += times * n
+			}
 		}
 	}
 	if spent > maxApplications || math.IsNaN(spent) {
 		return math.Inf(1)
+	}
+	if len(here) == 0 {
+		return spent
 	}
 	switch v := value.(type) {
 	case map[string]any:
@@ -79,6 +89,7 @@ func (g *guard) costOfStep(here map[*jsonschema.Schema]float64, st step, value a
 	if spent > maxApplications {
 		return spent
 	}
+	spent += stepCost * float64(len(here))
 	down := map[*jsonschema.Schema]float64{}
 	for s, times := range here {
 		for _, next := range stepInto(s, st) {

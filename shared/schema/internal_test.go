@@ -92,7 +92,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		value, faults := parse(text)
+		value, faults := parse(text, nil)
 		if len(faults) > 0 {
 			if onlySyntax(faults) && json.Valid(text) {
 				t.Fatalf("%q is JSON, but was refused: %v", text, faults)

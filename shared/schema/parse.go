@@ -42,11 +42,13 @@ type parser struct {
 	path   []step
 	faults []fault
 	spans  map[string]span // by JSON pointer; nil when nobody asks
+	// names are those that are likely to occur. Most members of a value have one, and need no text of their own.
+	names map[string]string
 }
 
-// parse returns the value with numbers as json.Number, or what is wrong with the text.
-func parse(data []byte) (any, []fault) {
-	p := parser{data: data}
+// parse returns the value with numbers as json.Number, or what is wrong with the text. It knows names, which may be nil.
+func parse(data []byte, names map[string]string) (any, []fault) {
+	p := parser{data: data, names: names}
 	return p.document(), p.faults
 }
 
@@ -248,7 +250,11 @@ func (p *parser) text() (string, bool) {
 	}
 	if plain {
 		p.pos = end
-		return string(quoted[1 : len(quoted)-1]), true
+		inner := quoted[1 : len(quoted)-1]
+		if name, known := p.names[string(inner)]; known {
+			return name, true
+		}
+		return string(inner), true
 	}
 	var text string
 	if err := json.Unmarshal(quoted, &text); err != nil {

@@ -74,7 +74,7 @@ func (s *Schema) Check(instance json.RawMessage) (json.RawMessage, error) {
 
 // Validate checks instance as it stands, without defaults. The error is an *Invalid, also for text that is not JSON.
 func (s *Schema) Validate(instance json.RawMessage) error {
-	value, faults := parse(instance)
+	value, faults := parse(instance, s.index.names)
 	if len(faults) > 0 {
 		return s.refuseFaults(faults)
 	}

@@ -110,6 +110,9 @@ func TestLimits(t *testing.T) {
 		{"multiplying references", doubling(20), schema.Limits{},
 			schema.Problem{Pointer: "", Message: "references multiply to more than 1000 schemas for one value",
 				Allowed: "fewer references inside allOf, anyOf and oneOf"}},
+		{"long chains", chain(33), schema.Limits{},
+			schema.Problem{Pointer: "", Message: "references follow one another more than 64 times for one value",
+				Allowed: "shorter chains of $ref and allOf"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -121,6 +124,30 @@ func TestLimits(t *testing.T) {
 	}
 	if _, err := schema.Compile([]byte(deep), schema.Limits{MaxDepth: 4}); err != nil {
 		t.Errorf("at its limit a schema is refused: %v", err)
+	}
+}
+
+// chain is definitions that each apply the next one.
+func chain(n int) string {
+	var b strings.Builder
+	b.WriteString(`{"$ref":"#/$defs/d0","$defs":{`)
+	for i := range n {
+		fmt.Fprintf(&b, `"d%d":{"allOf":[{"$ref":"#/$defs/d%d"}]},`, i, i+1)
+	}
+	fmt.Fprintf(&b, `"d%d":{"items":{"$ref":"#"}}}}`, n)
+	return b.String()
+}
+
+// The guard itself must not cost more than what it guards against.
+func TestGuardIsCheap(t *testing.T) {
+	t.Parallel()
+	s := compile(t, chain(30))
+	wide := "{\"a\":[" + strings.Repeat("1,", 300_000) + "1]}"
+	if err := s.Validate([]byte(wide)); err != nil {
+		t.Errorf("a wide value that the schema hardly looks at: %v", err)
+	}
+	if err := s.Validate([]byte(wide[5 : len(wide)-1])); err == nil {
+		t.Error("a value to which the schema is applied 18 million times is taken")
 	}
 }
 
@@ -215,6 +242,23 @@ func TestDefaultsDoNotMultiplyTheText(t *testing.T) {
 		Problem: "would grow by more than 1048576 bytes of defaults; give fewer items"}}
 	if diff := cmp.Diff(want, failures(t, err)); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
+	}
+}
+
+// Thirty levels of defaults, each of which creates two objects of the next: a gigabyte, were it not stopped.
+func TestDefaultsDoNotDouble(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString(`{"$ref":"#/$defs/d0","$defs":{`)
+	for i := range 30 {
+		next := fmt.Sprintf(`{"default":{},"$ref":"#/$defs/d%d"}`, i+1)
+		fmt.Fprintf(&b, `"d%d":{"properties":{"a":%s,"b":%s}},`, i, next, next)
+	}
+	b.WriteString(`"d30":{}}}`)
+	want := []schema.Problem{{Pointer: "/$defs/d0/properties/a/default",
+		Message: "the default would grow by more than 1048576 bytes of defaults; give fewer items"}}
+	if diff := cmp.Diff(want, problems(t, b.String(), schema.Limits{})); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }
 
