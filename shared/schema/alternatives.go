@@ -15,9 +15,9 @@ type branch struct {
 	leaves []leaf
 }
 
-// alternatives says in a usable way why no alternative fits. All reasons of all of them would bury the one that counts,
-// so it looks, in this order, for a plain choice of values and types, for a member that tells the alternatives apart,
-// for a choice of names, and at last takes the alternative that is nearest.
+// alternatives says in a usable way why no alternative fits. All reasons of all of them would bury the one that
+// counts, so it looks, in this order, for a plain choice of values and types, for a member that tells the
+// alternatives apart, for a choice of names, and at last takes the alternative that is nearest.
 func (e explainer) alternatives(at leaf, causes []*jsonschema.ValidationError) []leaf {
 	branches := make([]branch, len(causes))
 	for i, cause := range causes {

@@ -127,8 +127,8 @@ func (refuseLoading) Load(url string) (any, error) {
 	return nil, fmt.Errorf("loading %s: references outside the schema are not followed", url)
 }
 
-// compileDocument runs the library, whose errors it returns. The library is not made for hostile schemas, so a panic in
-// it is one more way to say no.
+// compileDocument runs the library, whose errors it returns. The library is not made for hostile schemas, so a panic
+// in it is one more way to say no.
 func compileDocument(d *document) (root *jsonschema.Schema, g graph, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -3,7 +3,6 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,8 +13,8 @@ import (
 const (
 	// maxDefaultDepth is how deep defaults may create objects inside one another.
 	maxDefaultDepth = 32
-	// maxDefaultBytes is how much text defaults may add to one value: an array of a million empty objects must not grow
-	// without bound.
+	// maxDefaultBytes is how much text defaults may add to one value: an array of a million empty objects must not
+	// grow without bound.
 	maxDefaultBytes = 1 << 20
 )
 
@@ -133,7 +132,8 @@ func (b *fillerBuilder) defaultsOf(n *node) []*property {
 	return list
 }
 
-// markUseful marks the nodes behind which a default lies. Schemas may be recursive, so it goes on until nothing changes.
+// markUseful marks the nodes behind which a default lies. Schemas may be recursive, so it goes on until nothing
+// changes.
 func (b *fillerBuilder) markUseful() {
 	for changed := true; changed; {
 		changed = false
@@ -319,8 +319,8 @@ func countDefaults(nodes []*node) int {
 	return n
 }
 
-// addDefaults inserts before the closing brace at end what was not seen. Where two schemas give a default for one name,
-// the first wins.
+// addDefaults inserts before the closing brace at end what was not seen. Where two schemas give a default for one
+// name, the first wins.
 func (e *edit) addDefaults(nodes []*node, seen []bool, end int, empty bool) {
 	var done []string
 	first := 0
@@ -368,7 +368,7 @@ func (e *edit) put(name string, value []byte, end int, first bool) {
 	member = append(append(member, ':'), value...)
 	e.added += len(member)
 	if e.added > maxDefaultBytes {
-		e.err = errors.New("would grow by more than " + strconv.Itoa(maxDefaultBytes) + " bytes of defaults; give fewer items")
+		e.err = fmt.Errorf("would grow by more than %d bytes of defaults; give fewer items", maxDefaultBytes)
 		return
 	}
 	e.at = append(e.at, end)

@@ -231,8 +231,8 @@ func (e explainer) unknownName(l leaf) (problem, allowed string) {
 	return problem, strings.Join(quoted, ", ")
 }
 
-// declaredNames are the properties that the schema knows, in its order. additionalProperties only sees those beside it,
-// unevaluatedProperties those of every schema that applies.
+// declaredNames are the properties that the schema knows, in its order. additionalProperties only sees those beside
+// it, unevaluatedProperties those of every schema that applies.
 func (e explainer) declaredNames(l leaf) []string {
 	schemas := []*jsonschema.Schema{e.broken(l)}
 	if schemas[0].UnevaluatedProperties != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// explainer turns the library's tree of errors into failures. Its schema is nil when the value is itself a schema, held
-// against its dialect; then there are no descriptions to add.
+// explainer turns the library's tree of errors into failures. Its schema is nil when the value is itself a schema,
+// held against its dialect; then there are no descriptions to add.
 type explainer struct {
 	schema  *Schema
 	value   any
@@ -63,13 +63,18 @@ func (e explainer) leaves(root *jsonschema.ValidationError) []leaf {
 	})
 }
 
+// compareLeaves looks further only where it must: there may be a million leaves.
 func compareLeaves(a, b leaf) int {
-	return cmp.Or(
-		slices.CompareFunc(a.path, b.path, compareTokens),
-		strings.Compare(a.name, b.name),
-		strings.Compare(a.location, b.location),
-		strings.Compare(keywordOf(a.kind), keywordOf(b.kind)),
-	)
+	if order := slices.CompareFunc(a.path, b.path, compareTokens); order != 0 {
+		return order
+	}
+	if order := strings.Compare(a.name, b.name); order != 0 {
+		return order
+	}
+	if order := strings.Compare(a.location, b.location); order != 0 {
+		return order
+	}
+	return strings.Compare(keywordOf(a.kind), keywordOf(b.kind))
 }
 
 // keywordOf tells kinds apart for sorting.
@@ -81,6 +86,9 @@ func keywordOf(k any) string {
 }
 
 func compareTokens(a, b string) int {
+	if a == b {
+		return 0
+	}
 	m, errA := strconv.Atoi(a)
 	n, errB := strconv.Atoi(b)
 	if errA == nil && errB == nil {
@@ -186,8 +194,8 @@ func (e explainer) badNames(at leaf, name string, causes []*jsonschema.Validatio
 	return leaves
 }
 
-// forbidden is a member that unevaluatedProperties: false (or false for all others) refuses, or a value that the schema
-// false refuses.
+// forbidden is a member that unevaluatedProperties: false (or false for all others) refuses, or a value that the
+// schema false refuses.
 func (e explainer) forbidden(at leaf) leaf {
 	parent, rest := at.location, ""
 	if slash := strings.LastIndexByte(at.location, '/'); slash >= 0 {

@@ -18,8 +18,8 @@ const maxChained = 64
 
 // graph says which schemas a schema leads to.
 type graph struct {
-	// dynamic lists the schemas by their $dynamicAnchor. Which of them a $dynamicRef means depends on the way to it, so
-	// it counts as leading to all.
+	// dynamic lists the schemas by their $dynamicAnchor. Which of them a $dynamicRef means depends on the way to it,
+	// so it counts as leading to all.
 	dynamic map[string][]*jsonschema.Schema
 }
 
@@ -61,8 +61,8 @@ func newIndex(root *jsonschema.Schema, g graph, d *document) index {
 	return ix
 }
 
-// isSecret looks at the schema's text, since draft-07 ignores what stands beside a $ref and a secret must not depend on
-// that.
+// isSecret looks at the schema's text, since draft-07 ignores what stands beside a $ref and a secret must not depend
+// on that.
 func isSecret(value any) bool {
 	object, _ := value.(map[string]any)
 	return object["writeOnly"] == true || object["format"] == "password"

@@ -10,8 +10,8 @@ import (
 const maxApplications = 2_000_000
 
 // guard foresees what a validation costs. Two alternatives that both lead down to the same recursive schema double the
-// work with every level of the value, so a small hostile value could keep the validator busy for years. The count is an
-// upper bound, found in one walk over the value: equal applications are counted together, not repeated.
+// work with every level of the value, so a small hostile value could keep the validator busy for years. The count is
+// an upper bound, found in one walk over the value: equal applications are counted together, not repeated.
 type guard struct {
 	graph
 	applied map[*jsonschema.Schema]map[*jsonschema.Schema]float64
@@ -21,7 +21,8 @@ type guard struct {
 // stepCost is what looking for a schema's members costs, in applications.
 const stepCost = 0.1
 
-// newGuard returns nil when no value can be expensive: then each part of a value meets no more than maxApplied schemas.
+// newGuard returns nil when no value can be expensive: then each part of a value meets no more than maxApplied
+// schemas.
 func newGuard(root *jsonschema.Schema, gr graph) *guard {
 	all := func(s *jsonschema.Schema) []*jsonschema.Schema { return append(gr.inPlace(s), gr.below(s)...) }
 	if newPathCounter(all).count(root) <= maxApplied {

@@ -87,7 +87,8 @@ func TestTimesWithLeapSeconds(t *testing.T) {
 
 // FuzzParse holds the parser against the standard one: same verdict, same value, but for what it refuses on purpose.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{`{"a":[1,-0.5e+3,"\u00e9\n",null,true,{}]}`, `[01]`, `{"a":1,}`, `"\ud800"`, ` 1 `, `-`, `1.`,
+	for _, seed := range []string{
+		`{"a":[1,-0.5e+3,"\u00e9\n",null,true,{}]}`, `[01]`, `{"a":1,}`, `"\ud800"`, ` 1 `, `-`, `1.`,
 		`{"a" : "b"}x`, "\"\x80\"", `[[[`, `{"a":1,"a":2}`, `1e5000`, "\"\t\"", `nul`} {
 		f.Add([]byte(seed))
 	}
@@ -109,8 +110,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// onlySyntax leaves out what the standard parser allows: names given twice, deep nesting, long numbers, text that is not
-// UTF-8.
+// onlySyntax leaves out what the standard parser allows: names given twice, deep nesting, long numbers, text that is
+// not UTF-8.
 func onlySyntax(faults []fault) bool {
 	return len(faults) == 1 && strings.HasPrefix(faults[0].message, "is not valid JSON") &&
 		!strings.Contains(faults[0].message, "UTF-8")

@@ -22,8 +22,8 @@ type Invalid struct {
 type Failure struct {
 	// Path is readable: items[0].sku; the value as a whole is called "arguments" (see [Schema.For]).
 	Path string
-	// Value is what was given, as JSON, cut to about 80 characters. It is empty for what is missing or unknown, and for
-	// what must not be shown: anything that the schema marks writeOnly or as format password.
+	// Value is what was given, as JSON, cut to about 80 characters. It is empty for what is missing or unknown, and
+	// for what must not be shown: anything that the schema marks writeOnly or as format password.
 	Value string
 	// Problem completes the sentence that Path and Value begin: "is not allowed".
 	Problem string

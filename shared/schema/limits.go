@@ -27,5 +27,8 @@ func (l Limits) checkSize(n int) *Problem {
 	if n <= l.MaxBytes {
 		return nil
 	}
-	return &Problem{Message: fmt.Sprintf("the schema has %d bytes", n), Allowed: fmt.Sprintf("at most %d bytes", l.MaxBytes)}
+	return &Problem{
+		Message: fmt.Sprintf("the schema has %d bytes", n),
+		Allowed: fmt.Sprintf("at most %d bytes", l.MaxBytes),
+	}
 }

@@ -46,7 +46,8 @@ type parser struct {
 	names map[string]string
 }
 
-// parse returns the value with numbers as json.Number, or what is wrong with the text. It knows names, which may be nil.
+// parse returns the value with numbers as json.Number, or what is wrong with the text. It knows names, which may be
+// nil.
 func parse(data []byte, names map[string]string) (any, []fault) {
 	p := parser{data: data, names: names}
 	return p.document(), p.faults
@@ -149,7 +150,8 @@ func (p *parser) descend() bool {
 	if len(p.path) < maxNesting {
 		return true
 	}
-	p.note("is nested too deeply; at most %d levels are allowed", maxNesting)
+	message := fmt.Sprintf("is nested too deeply; at most %d levels are allowed", maxNesting)
+	p.faults = append(p.faults, fault{message: message}) // its path would be longer than any message
 	return false
 }
 
@@ -264,8 +266,8 @@ func (p *parser) text() (string, bool) {
 	return text, true
 }
 
-// endOfString finds the end of the string that starts at start, -1 if there is none. A plain string means what it says,
-// without escapes or control characters.
+// endOfString finds the end of the string that starts at start, -1 if there is none. A plain string means what it
+// says, without escapes or control characters.
 func endOfString(data []byte, start int) (end int, plain bool) {
 	plain = true
 	for i := start + 1; i < len(data); i++ {

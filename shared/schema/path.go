@@ -75,8 +75,8 @@ func stepsIn(value any, location []string) []step {
 	return steps
 }
 
-// readablePath writes a path as people and models write it: items[0].sku. The value as a whole is called subject, and a
-// name that would be misread is quoted: items["unit price"].
+// readablePath writes a path as people and models write it: items[0].sku. The value as a whole is called subject,
+// and a name that would be misread is quoted: items["unit price"].
 func readablePath(subject string, path []step) string {
 	if len(path) == 0 {
 		return subject

@@ -18,8 +18,8 @@ type pattern struct {
 
 func (p pattern) String() string { return p.source }
 
-// compilePattern takes a regular expression of ECMA-262, which JSON Schema recommends, to Go's RE2. It fails on what RE2
-// does not have: lookaround and backreferences.
+// compilePattern takes a regular expression of ECMA-262, which JSON Schema recommends, to Go's RE2. It fails on what
+// RE2 does not have: lookaround and backreferences.
 func compilePattern(source string) (jsonschema.Regexp, error) {
 	re, err := regexp.Compile(toRE2(source))
 	if err != nil {

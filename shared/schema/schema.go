@@ -1,5 +1,5 @@
-// Package schema compiles the JSON Schemas of tools within bounds, fills in defaults, and says what is wrong with a value
-// in words that a model can act on.
+// Package schema compiles the JSON Schemas of tools within bounds, fills in defaults, and says what is wrong with a
+// value in words that a model can act on.
 //
 // The dialect is JSON Schema 2020-12, or draft-07 where $schema declares it; any other is refused by name. Source:
 // MCP 2026-07-28, basic/index, "JSON Schema Usage". Nothing is ever loaded from a network or a disk: a reference must
@@ -8,10 +8,10 @@
 // # Defaults
 //
 // [Schema.Check] adds an absent property that has a default. A default is looked for in the property's schema and,
-// behind it, in what its $ref and allOf name; the first one found counts. Objects are reached through properties, items,
-// prefixItems, $ref and allOf. An absent object is created only if it has a default of its own (which may be {}), and
-// its properties' defaults are then filled in as well. What the caller sent is kept byte for byte: text is inserted, and
-// nothing is encoded again.
+// behind it, in what its $ref and allOf name; the first one found counts. Objects are reached through properties,
+// items, prefixItems, $ref and allOf. An absent object is created only if it has a default of its own (which may be
+// {}), and its properties' defaults are then filled in as well. What the caller sent is kept byte for byte: text is
+// inserted, and nothing is encoded again.
 //
 // # Deviations
 //
@@ -26,6 +26,7 @@
 //   - Patterns run on RE2, in linear time: lookahead, lookbehind and backreferences are refused at compile time, as is
 //     a counted repeat beyond 1,000. What RE2 spells otherwise (\u0041, \cJ, \s, the dot) is translated, but \S inside
 //     brackets stays ASCII.
+//   - One value may meet no more than 1,000 schemas through references and alternatives, and 64 in a row.
 //   - $recursiveRef (2019-09), custom vocabularies and $schema inside a subschema that names another dialect are
 //     refused. So is a reference that leads back to itself without going down into the value.
 //   - Numbers with more than 1,000 characters or an exponent beyond ±1,000 are refused, so that nobody can make one
@@ -48,8 +49,8 @@ type Schema struct {
 	subject string
 }
 
-// For returns the same schema with another name for the value as a whole in its messages, for example "result". Compile
-// names it "arguments".
+// For returns the same schema with another name for the value as a whole in its messages, for example "result".
+// Compile names it "arguments".
 func (s *Schema) For(subject string) *Schema {
 	renamed := *s
 	renamed.subject = subject

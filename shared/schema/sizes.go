@@ -9,8 +9,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// wordsOnSizes speaks of bounds. It names both ends of a range, whichever was passed, so that a repair does not run into
-// the other one.
+// wordsOnSizes speaks of bounds. It names both ends of a range, whichever was passed, so that a repair does not run
+// into the other one.
 func (e explainer) wordsOnSizes(l leaf, shown bool) (problem, allowed string) {
 	s := e.broken(l)
 	switch k := l.kind.(type) {
