@@ -92,8 +92,7 @@ func (c *call) check(kind string, limit int) error {
 	if len(c.payload) > limit {
 		return requestTooLarge(strconv.Itoa(len(c.payload))+" byte", kind, limit)
 	}
-	c.payload = bytes.TrimSpace(c.payload)
-	if len(c.payload) == 0 {
+	if len(bytes.TrimSpace(c.payload)) == 0 {
 		c.payload = []byte("{}")
 	}
 	if json.Valid(c.payload) {

@@ -3,6 +3,7 @@ package locallambda
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 
@@ -16,8 +17,8 @@ type invokeComplete struct {
 	ErrorDetails string `json:",omitempty"`
 }
 
-// serveStream answers InvokeWithResponseStream. A function that fails before it answers is reported in the last event
-// too: the status was 200 before anybody could know.
+// serveStream answers InvokeWithResponseStream. A function that fails is reported in the last event, also when it fails
+// before it answers.
 func (s *Service) serveStream(w http.ResponseWriter, r *http.Request) {
 	c, err := readCall(r, "RequestResponse", maxRequest)
 	if err != nil {
@@ -54,17 +55,16 @@ type eventWriter struct {
 }
 
 // payload sends an answer as one PayloadChunk for each piece that comes.
-func (e *eventWriter) payload(body io.Reader) error {
-	buffer := make([]byte, largeBuffer)
+func (e *eventWriter) payload(a *answer) error {
 	for {
-		n, err := body.Read(buffer)
-		if err == io.EOF {
+		chunk, err := a.next()
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if err := e.event("PayloadChunk", "application/octet-stream", buffer[:n]); err != nil {
+		if err := e.event("PayloadChunk", "application/octet-stream", chunk); err != nil {
 			return err
 		}
 	}

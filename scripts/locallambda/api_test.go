@@ -13,14 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
-	"github.com/aws/smithy-go/middleware"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/google/go-cmp/cmp"
-
-	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 )
-
-var ctxBackground = context.Background()
 
 func decode(t testing.TB, data []byte, into any) {
 	t.Helper()
@@ -29,20 +23,12 @@ func decode(t testing.TB, data []byte, into any) {
 	}
 }
 
-func getHeader(metadata middleware.Metadata, name string) (string, bool) {
-	response, ok := awsmiddleware.GetRawResponse(metadata).(*smithyhttp.Response)
-	if !ok {
-		return "", false
-	}
-	return response.Header.Get(name), true
-}
-
 // background calls a function in a goroutine; the channel gets its answer, or its failure.
 func (h *harness) background(function, event string) chan map[string]any {
 	done := make(chan map[string]any, 1)
 	go func() {
 		var result map[string]any
-		output, err := h.client.Invoke(ctxBackground, &lambda.InvokeInput{
+		output, err := h.client.Invoke(context.Background(), &lambda.InvokeInput{
 			FunctionName: aws.String(function), Payload: []byte(event),
 		})
 		if err == nil {
@@ -186,7 +172,9 @@ func TestRefusals(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, api := range []string{"/2015-03-31/functions/%s/invocations", "/2021-11-15/functions/%s/response-streaming-invocations"} {
+			for _, api := range []string{
+				"/2015-03-31/functions/%s/invocations", "/2021-11-15/functions/%s/response-streaming-invocations",
+			} {
 				streaming := strings.HasPrefix(api, "/2021")
 				if streaming && c.header["X-Amz-Invocation-Type"] != "" {
 					continue
@@ -401,47 +389,50 @@ func TestDeployRefusesBadFunctions(t *testing.T) {
 
 func TestTheFunctionRunsOnWithoutItsCaller(t *testing.T) {
 	t.Parallel()
-	for _, way := range []string{"answer", "stream", "in process"} {
-		t.Run(way, func(t *testing.T) {
+	// Each way to call begins an answer and leaves when the context ends.
+	ways := map[string]func(ctx context.Context, h *harness, event string) error{
+		"answer": func(ctx context.Context, h *harness, event string) error {
+			_, err := h.client.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String("careless"), Payload: []byte(event)})
+			return err
+		},
+		"stream": func(ctx context.Context, h *harness, event string) error {
+			stream, err := h.stream(ctx, "careless", event)
+			if err != nil {
+				return err
+			}
+			<-ctx.Done()
+			stream.Close()
+			return ctx.Err()
+		},
+		"in process": func(ctx context.Context, h *harness, event string) error {
+			response, err := h.Invoke(ctx, "careless", []byte(event))
+			if err != nil {
+				return err
+			}
+			<-ctx.Done()
+			response.Body.Close()
+			return ctx.Err()
+		},
+	}
+	for name, call := range ways {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h, g := newHarness(t, Options{}), newGates(t)
 			h.deploy("careless", Function{})
 			ctx, leave := context.WithCancel(t.Context())
 			gone := make(chan error, 1)
-			event := []byte(g.event("stream", "first", "second", "third"))
-			go func() {
-				switch way {
-				case "answer":
-					_, err := h.client.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String("careless"), Payload: event})
-					gone <- err
-				case "stream":
-					output, err := h.client.InvokeWithResponseStream(ctx, &lambda.InvokeWithResponseStreamInput{
-						FunctionName: aws.String("careless"), Payload: event,
-					})
-					if err == nil {
-						<-ctx.Done()
-						output.GetStream().Close()
-					}
-					gone <- ctx.Err()
-				case "in process":
-					response, err := h.Invoke(ctx, "careless", event)
-					if err == nil {
-						<-ctx.Done()
-						response.Body.Close()
-					}
-					gone <- ctx.Err()
-				}
-			}()
+			go func() { gone <- call(ctx, h, g.event("stream", "first", "second", "third")) }()
 			g.await(t, "first")
 			leave()
-			if err := <-gone; err == nil {
-				t.Error("the caller did not leave")
+			if err := <-gone; !errors.Is(err, context.Canceled) {
+				t.Errorf("the caller left with %v", err)
 			}
-			g.open("first")
-			g.await(t, "second")
-			g.open("second")
-			g.await(t, "third")
-			g.open("third")
+			for _, gate := range []string{"first", "second", "third"} {
+				if gate != "first" {
+					g.await(t, gate)
+				}
+				g.open(gate)
+			}
 			eventually(t, "the instance is idle", func() bool { return h.idle("careless") == 1 })
 		})
 	}

@@ -176,9 +176,9 @@ func (s *Service) Alias(name, alias, number string) error {
 
 var numberPattern = regexp.MustCompile(`^[0-9]+$`)
 
-// Remove deletes a version: it cannot be invoked any more, its idle instances end at once, the others when their
-// invocation ends. The error is a *Error when there is no such version. With its last version a function is gone, but
-// its numbers are not given again.
+// Remove deletes the version that a number or an alias names: it cannot be invoked any more, its idle instances end at
+// once, the others when their invocation ends. The error is a *Error when there is no such version. With its last
+// version a function is gone, but its numbers are not given again.
 func (s *Service) Remove(name, number string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +187,7 @@ func (s *Service) Remove(name, number string) error {
 		return err
 	}
 	v.removed = true
-	delete(v.function.versions, number)
+	delete(v.function.versions, v.number)
 	if v.function.latest == v {
 		v.function.latest = v.function.newest()
 	}

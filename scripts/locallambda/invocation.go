@@ -63,7 +63,8 @@ type Response struct {
 	// ContentType is what the function gave its answer; "" when it failed before it answered.
 	ContentType string
 	// Body yields the answer as the function writes it, and then io.EOF, also when the function failed: what it wrote
-	// before is all there is. Closing it early lets the function run on to its end, unheard.
+	// before is all there is. Read it or close it: a function whose answer is not taken has to wait. Closing it early
+	// lets the function run on to its end, unheard.
 	Body io.ReadCloser
 
 	answer *answer
@@ -83,7 +84,8 @@ func (r *Response) ErrorPayload() []byte { return r.answer.failure() }
 // Invoke runs a function and returns when its answer begins, or when it has failed: see Response. It streams, as the
 // Lambda API's InvokeWithResponseStream does: the answer may have 200 MB. The ARN may also be a bare name.
 //
-// The error is a *Error when Lambda refuses, or that of the context; the function is not stopped when the context ends.
+// The error is a *Error when Lambda refuses, or that of the context, which bounds the wait for the beginning alone; the
+// function is not stopped when it ends.
 func (s *Service) Invoke(ctx context.Context, arn string, payload []byte) (*Response, error) {
 	to, err := parseTarget(arn, "")
 	if err != nil {
@@ -217,23 +219,48 @@ func (a *answer) failure() []byte {
 func (a *answer) Read(p []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if err := a.awaitChunk(); err != nil {
+		return 0, err
+	}
+	n := copy(p, a.chunks[0])
+	a.take(n)
+	return n, nil
+}
+
+// next gives one chunk, which is the caller's then.
+func (a *answer) next() ([]byte, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.awaitChunk(); err != nil {
+		return nil, err
+	}
+	chunk := a.chunks[0]
+	a.take(len(chunk))
+	return chunk, nil
+}
+
+// awaitChunk waits for a chunk, the end (io.EOF) or Close. The lock must be held.
+func (a *answer) awaitChunk() error {
 	for len(a.chunks) == 0 && !a.complete && !a.closed {
 		a.changed.Wait()
 	}
 	switch {
 	case a.closed:
-		return 0, io.ErrClosedPipe
+		return io.ErrClosedPipe
 	case len(a.chunks) == 0:
-		return 0, io.EOF
+		return io.EOF
 	}
-	n := copy(p, a.chunks[0])
+	return nil
+}
+
+// take removes n bytes of the first chunk. The lock must be held.
+func (a *answer) take(n int) {
 	a.chunks[0] = a.chunks[0][n:]
 	if len(a.chunks[0]) == 0 {
 		a.chunks = a.chunks[1:]
 	}
 	a.size -= n
 	a.changed.Broadcast()
-	return n, nil
 }
 
 // Close lets the function write on into nothing.

@@ -5,19 +5,22 @@ import (
 	"time"
 )
 
+// childrenEvery says at which looks children are counted too: to find them costs ten times as much.
+const childrenEvery = 5
+
 // watchMemory kills instances that use more memory than their function has. A process that takes and gives back memory
 // between two looks is not noticed.
 func (s *Service) watchMemory() {
 	ticker := time.NewTicker(memoryInterval)
 	defer ticker.Stop()
-	for {
+	for look := 0; ; look++ {
 		select {
 		case <-s.ctx.Done():
 			return
 		case <-ticker.C:
 		}
 		for _, in := range s.running() {
-			in.checkMemory()
+			in.checkMemory(look%childrenEvery == 0)
 		}
 	}
 }
@@ -35,9 +38,9 @@ func (s *Service) running() []*instance {
 	return running
 }
 
-func (in *instance) checkMemory() {
+func (in *instance) checkMemory(children bool) {
 	limit := int64(in.version.MemoryMB) << 20
-	used := residentBytes(in.cmd.Process.Pid)
+	used := residentBytes(in.cmd.Process.Pid, children)
 	if used <= limit {
 		return
 	}

@@ -2,7 +2,6 @@ package locallambda
 
 import (
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,15 +16,24 @@ func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// residentBytes is the resident memory of a process and its descendants. What cannot be read has ended.
-func residentBytes(pid int) int64 {
-	total := ownBytes(pid)
-	lists, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
-	for _, list := range lists {
-		children, _ := os.ReadFile(list)
-		for child := range strings.FieldsSeq(string(children)) {
+// residentBytes is the resident memory of a process, and of its descendants if children is set. What cannot be read has
+// ended.
+func residentBytes(pid int, children bool) int64 {
+	if !children {
+		return ownBytes(pid)
+	}
+	return ownBytes(pid) + childrenBytes(pid)
+}
+
+func childrenBytes(pid int) int64 {
+	var total int64
+	tasks := "/proc/" + strconv.Itoa(pid) + "/task"
+	threads, _ := os.ReadDir(tasks)
+	for _, thread := range threads {
+		list, _ := os.ReadFile(tasks + "/" + thread.Name() + "/children")
+		for child := range strings.FieldsSeq(string(list)) {
 			if id, err := strconv.Atoi(child); err == nil {
-				total += residentBytes(id)
+				total += residentBytes(id, true)
 			}
 		}
 	}

@@ -17,8 +17,8 @@ const memoryInterval = 500 * time.Millisecond
 // killed outright leaves its instances behind.
 func processAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// residentBytes is the resident memory of a process group, as far as ps tells.
-func residentBytes(pid int) int64 {
+// residentBytes is the resident memory of a process group, as far as ps tells; its children always count.
+func residentBytes(pid int, _ bool) int64 {
 	output, err := exec.Command("/bin/ps", "-axo", "pgid=,rss=").Output()
 	if err != nil {
 		return 0

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"github.com/google/go-cmp/cmp"
 )
@@ -115,19 +115,16 @@ func TestStreamingThroughTheSDK(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			gate := func(i int) string { return c.do + strconv.Itoa(i) }
-			output, err := h.client.InvokeWithResponseStream(t.Context(), &lambda.InvokeWithResponseStreamInput{
-				FunctionName: aws.String(arn), Payload: []byte(g.event(c.do, gate(0), gate(1), gate(2))),
-			})
+			stream, err := h.stream(t.Context(), arn, g.event(c.do, gate(0), gate(1), gate(2)))
 			if err != nil {
 				t.Fatal(err)
 			}
-			stream := output.GetStream()
 			defer stream.Close()
 			for i := range 3 {
 				// The function can't go on before its chunk is here, so the chunks come one by one.
 				chunk, ok := (<-stream.Events()).(*types.InvokeWithResponseStreamResponseEventMemberPayloadChunk)
 				if want := "line " + strconv.Itoa(i) + "\n"; !ok || string(chunk.Value.Payload) != want {
-					t.Fatalf("event %d is %+v, want %q", i, chunk, want)
+					t.Fatalf("event %d is %+v, want %q; %v", i, chunk, want, stream.Err())
 				}
 				g.await(t, gate(i))
 				g.open(gate(i))
@@ -199,7 +196,7 @@ func TestPython(t *testing.T) {
 		t.Fatal(err)
 	}
 	arn, err := h.Deploy(Function{
-		Name: "python", Dir: dir, MemoryMB: 512, Timeout: 15 * 60e9,
+		Name: "python", Dir: dir, MemoryMB: 512, Timeout: 10 * time.Minute,
 		Command: []string{python, "-m", "awslambdaric", "app.handler"},
 		Env:     map[string]string{"PYTHONDONTWRITEBYTECODE": "1"},
 	})
