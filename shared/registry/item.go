@@ -177,10 +177,9 @@ func writeBatches(ctx context.Context, db DB, table string, requests []types.Wri
 	return nil
 }
 
-// backOff waits a random time, up to 2 s, that grows with the attempt, the first being 1.
+// backOff waits a random time, up to 2.56 s, that grows with the attempt, the first being 1.
 func backOff(ctx context.Context, attempt int) error {
-	limit := min(10*time.Millisecond<<attempt, 2*time.Second)
-	timer := time.NewTimer(rand.N(limit))
+	timer := time.NewTimer(rand.N(10 * time.Millisecond << min(attempt, 8)))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -236,6 +236,17 @@ func TestUnprocessedItemsAreSentAgain(t *testing.T) {
 	f.wantList(names...)
 }
 
+func TestBackOffStaysBounded(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for attempt := range 2 * maxMoves {
+		if err := backOff(ctx, attempt); err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+}
+
 func TestRefusedPublications(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

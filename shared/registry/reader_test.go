@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -279,6 +280,52 @@ func TestFrozenRead(t *testing.T) {
 	}
 }
 
+// TestReadsThatAreNotShared has a read of HEAD hang, as one does through a freeze, for callers who must not wait for it.
+func TestReadsThatAreNotShared(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		pass time.Duration
+		call func(context.Context, *Reader) error
+	}{
+		{"an old one", missAge + 1, func(ctx context.Context, r *Reader) error {
+			_, err := r.Lookup(ctx, "a")
+			return err
+		}},
+		{"one that began before Refresh", 0, func(ctx context.Context, r *Reader) error { return r.Refresh(ctx) }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.publish("one", "a")
+			reading, proceed := make(chan struct{}), make(chan struct{})
+			var first atomic.Bool
+			db := &watchedDB{DB: f.db}
+			db.onGet = func(context.Context, *dynamodb.GetItemInput) error {
+				if first.CompareAndSwap(false, true) {
+					close(reading)
+					<-proceed
+				}
+				return nil
+			}
+			r := f.readerOn(db)
+			hanging := r.begin(t.Context(), true)
+			<-reading
+			f.pass(test.pass)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // only so that a fault ends
+			defer cancel()
+			if err := test.call(ctx, r); err != nil {
+				t.Error(err)
+			}
+			close(proceed)
+			if err := r.wait(t.Context(), hanging); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestOldReadReplacesNothing ends a read that began before another after it.
 func TestOldReadReplacesNothing(t *testing.T) {
 	t.Parallel()
@@ -300,14 +347,40 @@ func TestOldReadReplacesNothing(t *testing.T) {
 	}
 }
 
-// TestPrunedUnderASleeper looks up a tool whose snapshot was replaced and deleted since HEAD was read.
-func TestPrunedUnderASleeper(t *testing.T) {
+// TestColdCallersShareOneEntry matters because an entry's tool compiles its schemas once.
+func TestColdCallersShareOneEntry(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.publish("one", "a")
 	r := f.reader()
-	if _, err := r.Lookup(t.Context(), "none"); !errors.Is(err, ErrUnknownTool) { // reads HEAD and the index alone
-		t.Fatal(err)
+	var entries [16]*Entry
+	var group sync.WaitGroup
+	for i := range entries {
+		group.Go(func() {
+			var err error
+			if entries[i], err = r.Lookup(t.Context(), "a"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	for i, entry := range entries {
+		if entry != entries[0] {
+			t.Errorf("caller %d has another entry", i)
+		}
+	}
+}
+
+// TestPrunedUnderASleeper reads a tool whose snapshot was replaced and deleted since HEAD was read.
+func TestPrunedUnderASleeper(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.publish("one", "a")
+	r, lister := f.reader(), f.reader()
+	for _, sleeper := range []*Reader{r, lister} {
+		if err := sleeper.Refresh(t.Context()); err != nil { // reads HEAD and the index alone
+			t.Fatal(err)
+		}
 	}
 	f.publish("one", "a", "b")
 	for _, id := range snapshotIDs(t, f) {
@@ -319,6 +392,10 @@ func TestPrunedUnderASleeper(t *testing.T) {
 	}
 	if _, err := r.Lookup(t.Context(), "a"); err != nil {
 		t.Error(err)
+	}
+	names, err := listNames(t.Context(), lister, PageLimits{})
+	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" || err != nil {
+		t.Errorf("list: %v (-want +got):\n%s", err, diff)
 	}
 }
 
