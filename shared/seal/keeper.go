@@ -107,8 +107,8 @@ func newKept(ring Ring, at time.Time) *kept {
 	return loaded
 }
 
-// within reports whether at lies at most age back. A time in the future means that the clock was set back since, so that
-// nothing is known about its age.
+// within reports whether at lies less than age back. A time in the future means that the clock was set back since, so
+// that nothing is known about its age.
 func (k *keeper) within(at time.Time, age time.Duration) bool {
 	passed := k.now().Sub(at)
 	return passed >= 0 && passed < age

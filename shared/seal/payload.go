@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// payload is the sealed JSON of format 1. A member that an older release would misread or that it must not overlook makes
-// a new version of the format; strict decoding holds the code to that.
+// payload is the sealed JSON of format 1. Any new member makes a new version of the format, since a release that does
+// not know it would overlook it; strict decoding holds to that.
 type payload struct {
 	Kind      Kind             `json:"k"`
 	Nonce     string           `json:"n"`

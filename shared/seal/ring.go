@@ -61,15 +61,15 @@ const (
 
 var keyID = regexp.MustCompile(fmt.Sprintf(`^[a-z0-9]{1,%d}$`, maxKeyID))
 
-// Ring is a set of keys. To replace the primary one without refusing a text that is on its way: Stage a new key, wait until
-// every instance has read the ring (Options.MaxAge), Promote it, wait until the last text of the old key has expired and
-// its call's record has ended, and Drop the old one.
+// Ring is a set of keys. To replace the primary one without refusing a text that is on its way: Stage a new key, wait
+// until every instance has read the ring (Options.MaxAge), Promote it, wait until the last text of the old key has
+// expired and its call's record has ended, and Drop the old one.
 type Ring struct {
 	Keys []Key
 }
 
-// NewRing returns a ring of one random key. A ring that is made at start and kept nowhere opens its texts for as long as
-// the process lives, and in no other.
+// NewRing returns a ring of one random key. Texts of a ring that is made at start and kept nowhere open in the process
+// that made it alone.
 func NewRing() Ring { return Ring{Keys: []Key{newKey(RolePrimary)}} }
 
 func newKey(role Role) Key {
@@ -81,7 +81,7 @@ func newKey(role Role) Key {
 // Load returns the ring itself: a Ring is a Source that never changes.
 func (r Ring) Load(context.Context) (Ring, error) { return r, nil }
 
-// Stage returns the ring with one more random key, which only opens, and the id of that key.
+// Stage returns the ring with one more random key, which only opens, and that key's id.
 func (r Ring) Stage() (Ring, string) {
 	key := newKey(RoleDecrypt)
 	return Ring{Keys: append(slices.Clone(r.Keys), key)}, key.ID
@@ -102,7 +102,8 @@ func (r Ring) Promote(id string) (Ring, error) {
 	return Ring{Keys: keys}, nil
 }
 
-// Drop returns the ring without the key of that id, which must not be the primary one. Nothing that it sealed opens then.
+// Drop returns the ring without the key of that id, which must not be the primary one. Nothing that it sealed opens
+// then.
 func (r Ring) Drop(id string) (Ring, error) {
 	if !r.has(id) {
 		return Ring{}, fmt.Errorf("there is no key %q; there are %s", id, r.ids())

@@ -1,8 +1,9 @@
-// Package seal turns what a dispatcher must remember between the rounds of one call into the opaque text that the client
-// carries: requestState. Nothing is stored; the text is encrypted and bound to the caller, the tool and the arguments,
-// so that it opens for the very call that it was made for and for no other.
+// Package seal turns what a dispatcher must remember between the rounds of one call into requestState, the opaque text
+// that the client carries. Nothing is stored; the text is encrypted and bound to the caller, the tool and the
+// arguments, so that it opens for the very call that it was made for and for no other.
 //
-// Source: MCP 2026-07-28, basic/patterns/mrtr, which has a server treat a returned requestState as input from an attacker.
+// Source: MCP 2026-07-28, basic/patterns/mrtr: a server has to treat a requestState that comes back as input from an
+// attacker.
 //
 // # Format
 //
@@ -34,8 +35,8 @@ var (
 	// for somebody or something else, of another kind, of an unknown key. Its message is the same for each, and it is
 	// never wrapped, since a reason would help nobody but a forger.
 	ErrUnopenable = errors.New("requestState is not valid for this request")
-	// ErrExpired comes with a State that is authentic and of this binding, but too old. It may serve to find the recorded
-	// result of a call, never to run one.
+	// ErrExpired comes with a State that is authentic and of this binding, but too old. It may serve to find the
+	// recorded result of a call, never to run one.
 	ErrExpired = errors.New("requestState has expired")
 	// ErrContractChanged comes with a State that is authentic, of this binding and fresh, but was made under another
 	// contract of the tool: what was agreed to then is not agreed to now.
@@ -63,8 +64,8 @@ type Binding struct {
 	Tool string
 	// Arguments is a digest of the call's arguments. It must not be empty.
 	Arguments []byte
-	// Contract is a digest of the tool's contract. It must not be empty. A text of another contract opens, but only with
-	// ErrContractChanged.
+	// Contract is a digest of the tool's contract. It must not be empty. A text of another contract opens, but only
+	// with ErrContractChanged.
 	Contract []byte
 }
 
@@ -113,8 +114,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// DefaultMaxAge and DefaultMinInterval are what Options mean by 0. A key that was withdrawn opens nothing after the first;
-// a stream of forged key ids costs one reading of the ring in each of the second.
+// DefaultMaxAge and DefaultMinInterval are what Options mean by 0. A key that was withdrawn opens nothing after the
+// first of them; a stream of forged key ids costs one reading of the ring in each of the second.
 const (
 	DefaultMaxAge      = 5 * time.Minute
 	DefaultMinInterval = 10 * time.Second
