@@ -4,6 +4,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -25,6 +27,44 @@ func BenchmarkInvoke(b *testing.B) {
 	h.deploy("careless", Function{})
 	for b.Loop() {
 		post(b, h.url+"/2015-03-31/functions/careless/invocations", `{"do":"count"}`)
+	}
+}
+
+// BenchmarkFloor is the same exchange with the same function through the least that can carry it: no limits, no
+// freezing, no deadline, one instance. What BenchmarkInvoke costs above it is the service's own.
+func BenchmarkFloor(b *testing.B) {
+	events, answers := make(chan []byte), make(chan []byte)
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /invoke", func(w http.ResponseWriter, r *http.Request) {
+		event, _ := io.ReadAll(r.Body)
+		events <- event
+		w.Write(<-answers)
+	})
+	mux.HandleFunc("GET /2018-06-01/runtime/invocation/next", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case event := <-events:
+			w.Header().Set("Lambda-Runtime-Aws-Request-Id", "1")
+			w.Header().Set("Lambda-Runtime-Deadline-Ms", "9999999999999")
+			w.Write(event)
+		case <-r.Context().Done():
+		}
+	})
+	mux.HandleFunc("POST /2018-06-01/runtime/invocation/1/response", func(w http.ResponseWriter, r *http.Request) {
+		answer, _ := io.ReadAll(r.Body)
+		answers <- answer
+		w.WriteHeader(http.StatusAccepted)
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	function := exec.Command(filepath.Join(bootstraps, "careless", "bootstrap"))
+	function.Env = []string{"AWS_LAMBDA_RUNTIME_API=" + server.Listener.Addr().String()}
+	if err := function.Start(); err != nil {
+		b.Fatal(err)
+	}
+	defer function.Wait()
+	defer function.Process.Kill()
+	for b.Loop() {
+		post(b, server.URL+"/invoke", `{"do":"count"}`)
 	}
 }
 
