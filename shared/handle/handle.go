@@ -31,7 +31,7 @@
 // The partition key is state#<namespace>#<digest of the principal>#<digest of the handle>; there is no sort key. It
 // begins with the namespace so that a function's role can be held to its namespaces by dynamodb:LeadingKeys, and has
 // the handle in it so that the many handles of one principal, the anonymous one above all, do not share a partition's
-// throughput.
+// throughput. The role needs GetItem, PutItem, UpdateItem and DeleteItem.
 package handle
 
 import (
@@ -55,6 +55,9 @@ var (
 	ErrConflict = errors.New("the state was changed by another call at the same time")
 	// ErrTooLarge means that a value's JSON is longer than Options.MaxBytes; nothing was written.
 	ErrTooLarge = errors.New("the state is too large")
+	// ErrUnavailable means that DynamoDB could not be asked, or would not do it, and that nothing was created or
+	// changed; a Delete may have been made. The cause is in the error's chain.
+	ErrUnavailable = errors.New("the state cannot be reached")
 	// ErrUnknownOutcome means that the answer to a write was lost and that it cannot be told any more whether it was
 	// made.
 	ErrUnknownOutcome = errors.New("it is unknown whether the state was written")

@@ -21,7 +21,7 @@ func (s *Store[T]) get(ctx context.Context, key string) (record, error) {
 		TableName: &s.table.Name, Key: attributes{PartitionKey: text(key)}, ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
-		return record{}, err
+		return record{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if out.Item == nil {
 		return record{}, ErrNotFound
@@ -87,7 +87,7 @@ func (s *Store[T]) remove(ctx context.Context, key string) error {
 		TableName: &s.table.Name, Key: attributes{PartitionKey: text(key)}, ReturnValues: types.ReturnValueAllOld,
 	}, sending.watch)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if sending.repeated {
 		return nil // the first sending may be what deleted it; it is gone either way
@@ -110,7 +110,7 @@ func (s *Store[T]) settle(ctx context.Context, key string, written record, err e
 	}
 	conflict := isRefused(err)
 	if !conflict && !sending.repeated && isClientFault(err) {
-		return err // DynamoDB did not even try
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	found, reading := s.get(ctx, key)
 	switch {
@@ -131,8 +131,8 @@ func isRefused(err error) bool {
 	return ok
 }
 
-// isClientFault reports whether DynamoDB answered that the request itself cannot be carried out: it is not allowed, not
-// valid, or one too many.
+// isClientFault reports whether DynamoDB answered that it did not even try: the request is not allowed, not valid, or
+// one too many.
 func isClientFault(err error) bool {
 	response, ok := errors.AsType[*awshttp.ResponseError](err)
 	return ok && response.HTTPStatusCode() >= 400 && response.HTTPStatusCode() < 500

@@ -3,7 +3,8 @@ package handle_test
 import (
 	"context"
 	"errors"
-	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -118,20 +119,58 @@ func (prolongless) UpdateItem(
 	return nil, errors.New("no updates here")
 }
 
+// Loads at the same time may all want to prolong a value; one of them does.
 func TestConcurrentLoadsProlongOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	store := f.store()
 	id := f.create(store, "apple")
 	f.pass(handle.DefaultWindow / 2)
-	for i := range 8 {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			t.Parallel()
-			item, err := store.Load(f.ctx(), id)
-			if err != nil || item.Version != 1 {
+	const loads = 4
+	var sent, made atomic.Int64
+	all := make(chan struct{})
+	f.db.onUpdate = func(send func() error) error {
+		if sent.Add(1) == loads {
+			close(all)
+		}
+		<-all
+		err := send()
+		if err == nil {
+			made.Add(1)
+		}
+		return err
+	}
+	var group sync.WaitGroup
+	for range loads {
+		group.Go(func() {
+			if item, err := store.Load(f.ctx(), id); err != nil || item.Version != 1 {
 				t.Errorf("version %d, %v", item.Version, err)
 			}
 		})
+	}
+	group.Wait()
+	if made.Load() != 1 {
+		t.Errorf("%d of %d loads prolonged the value, want one", made.Load(), loads)
+	}
+}
+
+// A value that is deleted while somebody loads it must not come back as an item without content.
+func TestProlongingBringsNothingBack(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	store := f.store()
+	id := f.create(store, "apple")
+	f.pass(handle.DefaultWindow / 2)
+	f.db.onUpdate = func(send func() error) error {
+		if err := store.Delete(f.ctx(), id); err != nil {
+			t.Error(err)
+		}
+		return send()
+	}
+	f.load(store, id)
+	scan, err := f.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &f.table})
+	if err != nil || len(scan.Items) != 0 {
+		t.Errorf("there are %d items, %v", len(scan.Items), err)
 	}
 }
 
