@@ -77,8 +77,8 @@ func restrict(conn *sqlite3.Conn) error {
 	return conn.SetAuthorizer(allowReading)
 }
 
-// allowReading denies whatever is not needed to read the database and its schema: writes, settings, ATTACH, transactions,
-// extensions.
+// allowReading denies whatever is not needed to read the database and its schema: writes, settings, ATTACH,
+// transactions, extensions.
 func allowReading(action sqlite3.AuthorizerActionCode, name3rd, name4th, _, _ string) sqlite3.AuthorizerReturnCode {
 	switch action {
 	case sqlite3.AUTH_SELECT, sqlite3.AUTH_READ, sqlite3.AUTH_RECURSIVE:
@@ -112,7 +112,8 @@ func (d *database) query(ctx context.Context, query string) (Output, error) {
 	}
 	defer stmt.Close()
 	if d.hasStatement(tail) {
-		return Output{}, tool.Fail("not_allowed", "Only one statement can be run in a call. Send the others one by one.")
+		return Output{}, tool.Fail("not_allowed", "Only one statement can be run in a call. Send the others one "+
+			"by one.")
 	}
 	out, err := collect(stmt)
 	if err != nil {
@@ -146,8 +147,8 @@ func collect(stmt *sqlite3.Stmt) (Output, error) {
 		size += bytes
 		if len(out.Rows) == maxRows || size > maxBytes {
 			out.Truncated = true
-			out.Hint = fmt.Sprintf("Only the first %d rows are shown. Narrow the query with WHERE, count or sum in SQL, "+
-				"choose fewer columns, or read on with LIMIT and OFFSET.", len(out.Rows))
+			out.Hint = fmt.Sprintf("Only the first %d rows are shown. Narrow the query with WHERE, count or sum in "+
+				"SQL, choose fewer columns, or read on with LIMIT and OFFSET.", len(out.Rows))
 			return out, nil
 		}
 		out.Rows = append(out.Rows, row)

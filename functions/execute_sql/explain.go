@@ -18,14 +18,14 @@ func (d *database) explain(err error) error {
 	text = strings.TrimPrefix(text, "SQL logic error: ")
 	switch {
 	case errors.Is(err, sqlite3.AUTH), errors.Is(err, sqlite3.READONLY):
-		return tool.Fail("not_allowed", "SQLite says: %s. The database can only be read, by one SELECT, WITH, VALUES or "+
-			"EXPLAIN statement.", text)
+		return tool.Fail("not_allowed", "SQLite says: %s. The database can only be read, by one SELECT, WITH, VALUES "+
+			"or EXPLAIN statement.", text)
 	case errors.Is(err, sqlite3.TOOBIG), errors.Is(err, sqlite3.FULL):
 		return tool.Fail("too_expensive", "The statement needs too much room (%s). Let it build smaller values and "+
 			"sort fewer rows.", text)
 	case errors.Is(err, sqlite3.INTERRUPT):
-		return tool.Fail("too_expensive", "The statement took too long and was stopped. Join on keys, and narrow it with "+
-			"WHERE.")
+		return tool.Fail("too_expensive", "The statement took too long and was stopped. Join on keys, and narrow it "+
+			"with WHERE.")
 	case strings.Contains(text, "no such table"), strings.Contains(text, "no such column"):
 		return tool.Fail("invalid_query", "SQLite says: %s. The tables are: %s.", text, d.tables())
 	}

@@ -37,13 +37,23 @@ func TestRows(t *testing.T) {
 			"SELECT status, count(*) AS n FROM orders GROUP BY status ORDER BY status",
 			Output{Columns: []string{"status", "n"}, Rows: [][]any{{"open", 1.}, {"returned", 1.}, {"shipped", 3.}}},
 		},
-		"no rows":      {"SELECT name FROM customers WHERE id = 99", Output{Columns: []string{"name"}, Rows: [][]any{}}},
-		"every type":   {"VALUES (1, 1.5, 'x', NULL, x'00ff')", Output{Columns: names(5), Rows: [][]any{{1., 1.5, "x", nil, "00ff"}}}},
-		"an infinity":  {"VALUES (9e999, -9e999)", Output{Columns: names(2), Rows: [][]any{{"+Inf", "-Inf"}}}},
-		"what trails":  {"/* a */ SELECT ';' AS a; -- b;\n;", Output{Columns: []string{"a"}, Rows: [][]any{{";"}}}},
-		"a small plan": {"EXPLAIN QUERY PLAN VALUES (1)", Output{Columns: []string{"id", "parent", "notused", "detail"}, Rows: [][]any{{1., 0., 0., "SCAN CONSTANT ROW"}}}},
+		"no rows": {
+			"SELECT name FROM customers WHERE id = 99", Output{Columns: []string{"name"}, Rows: [][]any{}},
+		},
+		"every type": {
+			"VALUES (1, 1.5, 'x', NULL, x'00ff')",
+			Output{Columns: names(5), Rows: [][]any{{1., 1.5, "x", nil, "00ff"}}},
+		},
+		"an infinity": {"VALUES (9e999, -9e999)", Output{Columns: names(2), Rows: [][]any{{"+Inf", "-Inf"}}}},
+		"what trails": {"/* a */ SELECT ';' AS a; -- b;\n;", Output{Columns: []string{"a"}, Rows: [][]any{{";"}}}},
+		"a small plan": {
+			"EXPLAIN QUERY PLAN VALUES (1)",
+			Output{Columns: []string{"id", "parent", "notused", "detail"},
+				Rows: [][]any{{1., 0., 0., "SCAN CONSTANT ROW"}}},
+		},
 		"the columns of a table": {
-			"SELECT name FROM pragma_table_info('customers') LIMIT 2", Output{Columns: []string{"name"}, Rows: [][]any{{"id"}, {"name"}}},
+			"SELECT name FROM pragma_table_info('customers') LIMIT 2",
+			Output{Columns: []string{"name"}, Rows: [][]any{{"id"}, {"name"}}},
 		},
 	}
 	for name, test := range tests {
@@ -106,25 +116,34 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "stolen.db")
 	tests := map[string]struct{ query, code, want string }{
-		"a table that is not there": {"SELECT * FROM custmers", "invalid_query", "no such table: custmers. The tables are: customers(id, name, city, since), order_items("},
-		"a column that is not":      {"SELECT nme FROM customers", "invalid_query", "no such column: nme. The tables are: customers("},
-		"a misspelled keyword":      {"SELEC 1", "invalid_query", `near "SELEC": syntax error, at "SELEC 1"`},
-		"no statement":              {"-- nothing", "invalid_query", "holds no statement"},
-		"two statements":            {"SELECT 1; SELECT 2", "not_allowed", "Only one statement"},
-		"a second that is wrong":    {"SELECT 1; SELEC 2", "not_allowed", "Only one statement"},
-		"INSERT":                    {"INSERT INTO products VALUES (10, 'a', 'b', 1)", "not_allowed", "can only be read"},
-		"UPDATE … RETURNING":        {"UPDATE orders SET status = 'open' RETURNING id", "not_allowed", "can only be read"},
-		"a hidden DELETE":           {"WITH x AS (SELECT 1) DELETE FROM orders", "not_allowed", "can only be read"},
-		"DROP":                      {"DROP TABLE orders", "not_allowed", "can only be read"},
-		"CREATE TEMP TABLE":         {"CREATE TEMP TABLE x (a)", "not_allowed", "can only be read"},
-		"EXPLAIN DROP":              {"EXPLAIN DROP TABLE orders", "not_allowed", "can only be read"},
-		"PRAGMA":                    {"PRAGMA query_only = 0", "not_allowed", "can only be read"},
-		"ATTACH":                    {"ATTACH '" + file + "' AS x", "not_allowed", "can only be read"},
-		"VACUUM INTO":               {"VACUUM INTO '" + file + "'", "not_allowed", "can only be read"},
-		"BEGIN":                     {"BEGIN", "not_allowed", "can only be read"},
-		"ANALYZE":                   {"ANALYZE", "not_allowed", "can only be read"},
-		"load_extension":            {"SELECT load_extension('x')", "invalid_query", "load_extension"},
-		"a huge value":              {"SELECT length(hex(zeroblob(1000000000)))", "too_expensive", "too much room"},
+		"a table that is not there": {
+			"SELECT * FROM custmers", "invalid_query",
+			"no such table: custmers. The tables are: customers(id, name, city, since), order_items(",
+		},
+		"a column that is not": {
+			"SELECT nme FROM customers", "invalid_query", "no such column: nme. The tables are: customers(",
+		},
+		"a misspelled keyword":   {"SELEC 1", "invalid_query", `near "SELEC": syntax error, at "SELEC 1"`},
+		"no statement":           {"-- nothing", "invalid_query", "holds no statement"},
+		"two statements":         {"SELECT 1; SELECT 2", "not_allowed", "Only one statement"},
+		"a second that is wrong": {"SELECT 1; SELEC 2", "not_allowed", "Only one statement"},
+		"INSERT": {
+			"INSERT INTO products VALUES (10, 'a', 'b', 1)", "not_allowed", "can only be read",
+		},
+		"UPDATE … RETURNING": {
+			"UPDATE orders SET status = 'open' RETURNING id", "not_allowed", "can only be read",
+		},
+		"a hidden DELETE":   {"WITH x AS (SELECT 1) DELETE FROM orders", "not_allowed", "can only be read"},
+		"DROP":              {"DROP TABLE orders", "not_allowed", "can only be read"},
+		"CREATE TEMP TABLE": {"CREATE TEMP TABLE x (a)", "not_allowed", "can only be read"},
+		"EXPLAIN DROP":      {"EXPLAIN DROP TABLE orders", "not_allowed", "can only be read"},
+		"PRAGMA":            {"PRAGMA query_only = 0", "not_allowed", "can only be read"},
+		"ATTACH":            {"ATTACH '" + file + "' AS x", "not_allowed", "can only be read"},
+		"VACUUM INTO":       {"VACUUM INTO '" + file + "'", "not_allowed", "can only be read"},
+		"BEGIN":             {"BEGIN", "not_allowed", "can only be read"},
+		"ANALYZE":           {"ANALYZE", "not_allowed", "can only be read"},
+		"load_extension":    {"SELECT load_extension('x')", "invalid_query", "load_extension"},
+		"a huge value":      {"SELECT length(hex(zeroblob(1000000000)))", "too_expensive", "too much room"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -165,8 +184,8 @@ func TestTime(t *testing.T) {
 // The dispatcher's deadline stops a statement as well.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
-	got := tooltest.Call(t, execute(openRegions()),
-		Input{Region: "us-east1", Query: "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"},
+	const endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"
+	got := tooltest.Call(t, execute(openRegions()), Input{Region: "us-east1", Query: endless},
 		tooltest.Options{Deadline: time.Now().Add(50 * time.Millisecond)})
 	if got.Code != "too_expensive" {
 		t.Errorf("code %q, text %q", got.Code, got.Text())

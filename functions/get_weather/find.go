@@ -31,8 +31,8 @@ func find(places []place, location string) (place, error) {
 			return p, nil
 		}
 	}
-	return place{}, tool.Fail("unknown_location", "There is no %s here, only %s. Give the name of another large city nearby.",
-		location, named[0])
+	return place{}, tool.Fail("unknown_location", "There is no %s here, only %s. Give the name of another large city "+
+		"nearby.", location, named[0])
 }
 
 func findZIP(places []place, location string, area int) (place, error) {
@@ -54,8 +54,8 @@ func unknown(places []place, location, name string) error {
 	if len(near) > 0 {
 		return tool.Fail("unknown_location", "No place named %q is known here. Did you mean %s?", location, list(near))
 	}
-	return tool.Fail("unknown_location", "No place named %q is known here. Known are: %s. Give the one that is nearest "+
-		"or has a similar climate, and say that you did.", location, list(places))
+	return tool.Fail("unknown_location", "No place named %q is known here. Known are: %s. Give the one that is "+
+		"nearest or has a similar climate, and say that you did.", location, list(places))
 }
 
 func matching(places []place, want func(place) bool) []place {

@@ -4,8 +4,8 @@
 //
 //	secrets := secret.NewCache(secret.File(os.Getenv("PATCHBAY_SECRETS_FILE")), secret.CacheOptions{})
 //
-// in the tool's main, which is the only place that reads the environment. What is fetched is a Value, which shows itself
-// to no log and no error text.
+// in the tool's main, which is the only place that reads the environment. What is fetched is a Value, which shows
+// itself to no log and no error text.
 package secret
 
 import (
@@ -21,13 +21,13 @@ var ErrNotFound = errors.New("no such secret")
 
 // Source fetches secrets by the name that the contract declares.
 type Source interface {
-	// Get returns the secret of that name. The error is ErrNotFound (by errors.Is) when there is none, and otherwise says
-	// why the source could not be read. No error contains a secret. It is safe for concurrent use.
+	// Get returns the secret of that name. The error is ErrNotFound (by errors.Is) when there is none, and otherwise
+	// says why the source could not be read. No error contains a secret. It is safe for concurrent use.
 	Get(ctx context.Context, name string) (Value, error)
 }
 
-// Value is a secret. However it is printed, logged or encoded, only a mask appears; Reveal is for the one place that sends
-// it. The zero Value is the empty secret.
+// Value is a secret. However it is printed, logged or encoded, only a mask appears; Reveal is for the one place that
+// sends it. The zero Value is the empty secret.
 type Value struct {
 	// A pointer, because fmt prints unexported fields of other structs without asking their methods.
 	text *string

@@ -35,8 +35,10 @@ func TestFile(t *testing.T) {
 	if !errors.Is(err, secret.ErrNotFound) {
 		t.Errorf("error = %v, want ErrNotFound", err)
 	}
-	if !strings.Contains(err.Error(), `"weather-key" is not in`) || !strings.Contains(err.Error(), "which has other, tracker-token") {
-		t.Errorf("error = %v, want the names that exist", err)
+	for _, want := range []string{`"weather-key" is not in`, "which has other, tracker-token"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error = %v, want %q", err, want)
+		}
 	}
 }
 
@@ -82,7 +84,9 @@ func TestValueIsNeverShown(t *testing.T) {
 	}
 	shown := []string{log.String(), string(encoded), value.String()}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%T"} {
-		shown = append(shown, fmt.Sprintf(verb, value), fmt.Sprintf(verb, holder), fmt.Sprintf(verb, []secret.Value{value}))
+		for _, shape := range []any{value, holder, []secret.Value{value}} {
+			shown = append(shown, fmt.Sprintf(verb, shape))
+		}
 	}
 	for _, text := range shown {
 		if strings.Contains(text, "hunter") || strings.Contains(strings.ToLower(text), "68756e746572") {

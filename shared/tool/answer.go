@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 )
 
-// Answer is the body of a tool's response. It has what aws-lambda-go looks for in a handler's value: a reader is sent as
-// it is read, under the content type that it names, and is closed afterwards.
+// Answer is the body of a tool's response. It has what aws-lambda-go looks for in a handler's value: a reader is sent
+// as it is read, under the content type that it names, and is closed afterwards.
 type Answer struct {
 	io.Reader
 	contentType string

@@ -29,8 +29,8 @@ func (q *question) Error() string {
 }
 
 // Form asks the user to fill in a form. The schema is a flat object of strings, numbers, booleans and enums, and must
-// not ask for passwords, keys or other credentials; OpenURL is for those. The answer is an ElicitResult. Form panics when
-// the schema is not JSON. Source: MCP 2026-07-28, client/elicitation, Form Mode.
+// not ask for passwords, keys or other credentials; OpenURL is for those. The answer is an ElicitResult. Form panics
+// when the schema is not JSON. Source: MCP 2026-07-28, client/elicitation, Form Mode.
 func Form(message string, schema json.RawMessage) mcp.InputRequest {
 	return inputRequest("elicitation/create", struct {
 		Mode            string          `json:"mode"`
@@ -81,8 +81,8 @@ type SamplingMessage struct {
 	Content mcp.Content `json:"content"`
 }
 
-// Sample asks the client's model for a completion. The answer is a SamplingResult. The protocol deprecates sampling since
-// 2026-07-28: a new tool calls a model's own API. Source: client/sampling.
+// Sample asks the client's model for a completion. The answer is a SamplingResult. The protocol deprecates sampling
+// since 2026-07-28: a new tool calls a model's own API. Source: client/sampling.
 func Sample(sampling Sampling) mcp.InputRequest {
 	return inputRequest("sampling/createMessage", sampling)
 }

@@ -25,8 +25,8 @@ type Call struct {
 	InputResponses json.RawMessage
 	// State is what the tool gave to Ask in the round before, unchanged; empty in round one.
 	State string
-	// IdempotencyKey is the same for every re-send of one logical call; empty when the contract asks for none. Pass it on
-	// to APIs that take one.
+	// IdempotencyKey is the same for every re-send of one logical call; empty when the contract asks for none. Pass it
+	// on to APIs that take one.
 	IdempotencyKey string
 	// DryRun asks what the call would do, without doing it. It is only ever set when the contract offers dry runs.
 	DryRun bool
@@ -81,8 +81,8 @@ func (c Call) Supports(path ...string) bool {
 }
 
 // Response decodes the client's answer to the input request of that key into v, which is a pointer to ElicitResult,
-// SamplingResult or RootsResult. It reports false when there is no such answer: in round one, or when the client left it
-// out, and then the tool asks again. An error means that the answer is not of v's form.
+// SamplingResult or RootsResult. It reports false when there is no such answer: in round one, or when the client left
+// it out, and then the tool asks again. An error means that the answer is not of v's form.
 func (c Call) Response(key string, v any) (bool, error) {
 	if len(c.InputResponses) == 0 {
 		return false, nil

@@ -8,14 +8,14 @@ import (
 	"patchbay/shared/mcp"
 )
 
-// MetaFailure is the _meta key of a failed result: an object whose "code" is the code given to Fail. The dispatcher reads
-// it to find the contract's failure mode.
+// MetaFailure is the _meta key of a failed result: an object whose "code" is the code given to Fail. The dispatcher
+// reads it to find the contract's failure mode.
 const MetaFailure = "dev.patchbay/failure"
 
 // Fail is a failure that the tool foresaw. Code is one of the contract's failureModes; the dispatcher logs any other as
-// a defect. The formatted text goes to the model as it stands, so it says what was wrong with which value and what to do
-// instead, and nothing that the caller may not know. The error may be wrapped on its way out of the handler; only this
-// text travels.
+// a defect. The formatted text goes to the model as it stands, so it says what was wrong with which value and what to
+// do instead, and nothing that the caller may not know. The error may be wrapped on its way out of the handler; only
+// this text travels.
 func Fail(code, format string, args ...any) error {
 	return &failure{code: code, text: fmt.Sprintf(format, args...)}
 }

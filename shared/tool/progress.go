@@ -18,10 +18,11 @@ const (
 	progressWindow = time.Second
 )
 
-// Progress tells the client how far the call has come; total is the value at the end, or 0 when unknown, and the message
-// says for people what is happening. It does nothing when the client did not ask for progress or the contract's execution
-// does not say "streaming". Progress must increase with every report (MCP 2026-07-28, basic/patterns/progress): one that
-// does not is dropped. It may be called from several goroutines, and blocks only while the answer's reader is slower.
+// Progress tells the client how far the call has come; total is the value at the end, or 0 when unknown, and the
+// message says for people what is happening. It does nothing when the client did not ask for progress or the contract's
+// execution does not say "streaming". Progress must increase with every report (MCP 2026-07-28,
+// basic/patterns/progress): one that does not is dropped. It may be called from several goroutines, and blocks only
+// while the answer's reader is slower.
 func Progress(ctx context.Context, progress, total float64, message string) {
 	current, ok := ctx.Value(callKey{}).(*current)
 	if !ok || current.progress == nil {

@@ -101,7 +101,8 @@ func TestProgressThatDoesNotIncreaseIsDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := lines(t, answer)
-	if diff := cmp.Diff([]invoke.Line{report(-1, 0, ""), report(3, 0, ""), report(4, 0, "")}, got[:len(got)-1]); diff != "" {
+	want := []invoke.Line{report(-1, 0, ""), report(3, 0, ""), report(4, 0, "")}
+	if diff := cmp.Diff(want, got[:len(got)-1]); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
 	}
 	if n := strings.Count(log.String(), "does not increase"); n != 1 {
@@ -130,7 +131,8 @@ func TestProgressFloodIsThinnedOut(t *testing.T) {
 				t.Fatalf("line %d = %s after %v", i, line, time.Since(start))
 			}
 		}
-		if line, _ := reader.ReadString('\n'); !strings.Contains(line, `"progress":999`) || time.Since(start) != time.Second {
+		line, _ := reader.ReadString('\n')
+		if !strings.Contains(line, `"progress":999`) || time.Since(start) != time.Second {
 			t.Errorf("last report = %s after %v, want 999 after 1s", line, time.Since(start))
 		}
 		if rest := lines(t, reader); len(rest) != 1 || rest[0].Result == nil {

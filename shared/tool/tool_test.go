@@ -112,7 +112,8 @@ func TestResults(t *testing.T) {
 		},
 		"every type of content": {
 			answer(t, event(t, nil), returning(tool.Result{Content: []mcp.Content{
-				tool.Textf("%d", 1), tool.Image([]byte("abc"), "image/png"), tool.Audio([]byte("abc"), "audio/wav"), link,
+				tool.Textf("%d", 1), tool.Image([]byte("abc"), "image/png"), tool.Audio([]byte("abc"), "audio/wav"),
+				link,
 				tool.Embed(mcp.ResourceContents{URI: "test://r", MIMEType: "text/plain", Text: "hi"}),
 			}}, nil)),
 			`{"content":[{"type":"text","text":"1"},{"type":"image","data":"YWJj","mimeType":"image/png"},` +
@@ -121,7 +122,8 @@ func TestResults(t *testing.T) {
 				`{"type":"resource","resource":{"uri":"test://r","mimeType":"text/plain","text":"hi"}}]}`,
 		},
 		"a declared failure, wrapped on its way": {
-			answer(t, event(t, nil), returning(output{}, fmt.Errorf("greeting: %w", tool.Fail("gone", "%s has left", "Ada")))),
+			answer(t, event(t, nil),
+				returning(output{}, fmt.Errorf("greeting: %w", tool.Fail("gone", "%s has left", "Ada")))),
 			`{"content":[{"type":"text","text":"Ada has left"}],"isError":true,` +
 				`"_meta":{"dev.patchbay/failure":{"code":"gone"}}}`,
 		},
@@ -134,8 +136,10 @@ func TestResults(t *testing.T) {
 				"where": tool.ListRoots(),
 			}, "round 1"))),
 			`{"resultType":"input_required","requestState":"round 1","inputRequests":{` +
-				`"who":{"method":"elicitation/create","params":{"mode":"form","message":"Who?","requestedSchema":{"type":"object"}}},` +
-				`"page":{"method":"elicitation/create","params":{"mode":"url","message":"Sign in","url":"https://example.com/in"}},` +
+				`"who":{"method":"elicitation/create","params":{"mode":"form","message":"Who?",` +
+				`"requestedSchema":{"type":"object"}}},` +
+				`"page":{"method":"elicitation/create","params":{"mode":"url","message":"Sign in",` +
+				`"url":"https://example.com/in"}},` +
 				`"say":{"method":"sampling/createMessage","params":{"maxTokens":9,` +
 				`"messages":[{"role":"user","content":{"type":"text","text":"hi"}}]}},` +
 				`"where":{"method":"roots/list"}}}`,
@@ -178,10 +182,17 @@ func TestDefects(t *testing.T) {
 		handler *tool.Handler
 		want    string
 	}{
-		"no envelope":     {json.RawMessage(`[]`), quiet(returning("", nil)), "decoding the envelope"},
-		"another version": {json.RawMessage(`{"version":2,"tool":7}`), quiet(returning("", nil)), "envelope version 2 is not known; this tool speaks version 1"},
-		"no version":      {json.RawMessage(`{"tool":"greet"}`), quiet(returning("", nil)), "envelope version 0 is not known"},
-		"a bad field":     {json.RawMessage(`{"version":1,"tool":7}`), quiet(returning("", nil)), "decoding the envelope"},
+		"no envelope": {json.RawMessage(`[]`), quiet(returning("", nil)), "decoding the envelope"},
+		"another version": {
+			json.RawMessage(`{"version":2,"tool":7}`), quiet(returning("", nil)),
+			"envelope version 2 is not known; this tool speaks version 1",
+		},
+		"no version": {
+			json.RawMessage(`{"tool":"greet"}`), quiet(returning("", nil)), "envelope version 0 is not known",
+		},
+		"a bad field": {
+			json.RawMessage(`{"version":1,"tool":7}`), quiet(returning("", nil)), "decoding the envelope",
+		},
 		"arguments of another type": {
 			event(t, func(r *invoke.Request) { r.Arguments = json.RawMessage(`{"name":1}`) }),
 			quiet(returning("", nil)), "decoding arguments, which its inputSchema accepted, into tool_test.input",
@@ -244,7 +255,8 @@ func TestPanicIsLoggedAndGoesOn(t *testing.T) {
 		if value := recover(); value != "boom" {
 			t.Errorf("recovered %v, want boom", value)
 		}
-		if text := log.String(); !strings.Contains(text, `"panic":"boom"`) || !strings.Contains(text, `"requestId":"r-1"`) {
+		text := log.String()
+		if !strings.Contains(text, `"panic":"boom"`) || !strings.Contains(text, `"requestId":"r-1"`) {
 			t.Errorf("log = %s", text)
 		}
 	}()
@@ -349,8 +361,10 @@ func TestResponses(t *testing.T) {
 	t.Parallel()
 	call := tool.Call{InputResponses: json.RawMessage(`{
 		"form": {"action": "accept", "content": {"name": "Ada"}},
-		"one": {"role": "assistant", "content": {"type": "text", "text": "Paris"}, "model": "m", "stopReason": "endTurn"},
-		"many": {"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "model": "m"},
+		"one": {"role": "assistant", "model": "m", "stopReason": "endTurn",
+			"content": {"type": "text", "text": "Paris"}},
+		"many": {"role": "assistant", "model": "m",
+			"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
 		"roots": {"roots": [{"uri": "file:///a", "name": "a"}]},
 		"wrong": {"content": 7}
 	}`)}

@@ -115,8 +115,8 @@ func (c *comparison) compareKind(path string, node node, goType reflect.Type) {
 	}
 }
 
-// compareInteger expects "integer"; an integer field would refuse the fractions of "number", and an unsigned one what is
-// below zero. An output field may be narrower than its property.
+// compareInteger expects "integer"; an integer field would refuse the fractions of "number", and an unsigned one what
+// is below zero. An output field may be narrower than its property.
 func (c *comparison) compareInteger(path string, node node, goType reflect.Type) {
 	if goType.Kind() < reflect.Int || goType.Kind() > reflect.Uintptr {
 		c.report(path, "Go type %v has no JSON form", goType)

@@ -127,7 +127,8 @@ func fieldsOf(goType reflect.Type) map[string]field {
 	fields := map[string]field{}
 	for _, f := range reflect.VisibleFields(goType) {
 		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if !f.IsExported() && !f.Anonymous || tag == "-" && options == "" || f.Anonymous && tag == "" || hidden(goType, f) {
+		dashed, promoting := tag == "-" && options == "", f.Anonymous && tag == ""
+		if dashed || promoting || !f.IsExported() && !f.Anonymous || hidden(goType, f) {
 			continue
 		}
 		if tag == "" {
@@ -162,12 +163,14 @@ func isOpen(goType reflect.Type) bool {
 	if goType == reflect.TypeFor[time.Time]() || goType == reflect.TypeFor[*time.Time]() {
 		return false
 	}
-	return goType.Kind() == reflect.Interface || implements[json.Unmarshaler](goType) || implements[json.Marshaler](goType)
+	return goType.Kind() == reflect.Interface ||
+		implements[json.Unmarshaler](goType) || implements[json.Marshaler](goType)
 }
 
 // isText reports whether a type is a JSON string by its own methods.
 func isText(goType reflect.Type) bool {
-	return goType == reflect.TypeFor[time.Time]() || implements[encoding.TextUnmarshaler](goType) || implements[encoding.TextMarshaler](goType)
+	return goType == reflect.TypeFor[time.Time]() ||
+		implements[encoding.TextUnmarshaler](goType) || implements[encoding.TextMarshaler](goType)
 }
 
 func implements[T any](goType reflect.Type) bool {

@@ -101,8 +101,8 @@ func Structured[T any](t testing.TB, result *Result) T {
 }
 
 // Call calls the handler with arguments, which are JSON as a string or json.RawMessage, or any value that encodes as a
-// JSON object. At most one Options may be given. The test fails when the tool breaks its own contract: structured content
-// that outputSchema does not allow, a failure code that is not declared, an unforeseen error.
+// JSON object. At most one Options may be given. The test fails when the tool breaks its own contract: structured
+// content that outputSchema does not allow, a failure code that is not declared, an unforeseen error.
 func Call[In, Out any](t testing.TB, handler func(context.Context, In) (Out, error), arguments any,
 	options ...Options) *Result {
 	t.Helper()

@@ -128,7 +128,10 @@ func TestCall(t *testing.T) {
 func TestCallWithProgress(t *testing.T) {
 	t.Parallel()
 	got := Call(t, greet, `{"name":"Ada","times":2}`, Options{File: greetFile, Progress: true})
-	want := []invoke.Progress{{Progress: 1, Total: 2, Message: "greeting"}, {Progress: 2, Total: 2, Message: "greeting"}}
+	want := []invoke.Progress{
+		{Progress: 1, Total: 2, Message: "greeting"},
+		{Progress: 2, Total: 2, Message: "greeting"},
+	}
 	if diff := cmp.Diff(want, got.Progress); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
 	}
@@ -306,29 +309,53 @@ func TestCompareDisagreeing(t *testing.T) {
 		got  []string
 		want string // empty: agrees
 	}{
-		"a property without a field": {compareWith[struct{}](property(`{}`), false), "schema.a: no field of struct {} has this JSON name"},
+		"a property without a field": {
+			compareWith[struct{}](property(`{}`), false), "schema.a: no field of struct {} has this JSON name",
+		},
 		"a field without a property": {
 			compareWith[struct{ A, B int }](`{"type":"object","properties":{"A":{}}}`, false),
 			"schema.B: field B of struct { A int; B int } is no property of the schema",
 		},
-		"fractions":       {compareWith[ints](property(`{"type":"number"}`), false), "allows number, which Go type int does not hold"},
-		"whole output":    {compareWith[ints](property(`{"type":"number"}`), true), ""},
-		"below zero":      {compareWith[uints](property(`{"type":"integer"}`), false), "holds no negative numbers"},
-		"not below zero":  {compareWith[uints](property(`{"type":"integer","minimum":0}`), false), ""},
-		"two types":       {compareWith[ints](property(`{"type":["integer","string"]}`), false), "allows string, which Go type int"},
+		"fractions": {
+			compareWith[ints](property(`{"type":"number"}`), false), "allows number, which Go type int does not hold",
+		},
+		"whole output":   {compareWith[ints](property(`{"type":"number"}`), true), ""},
+		"below zero":     {compareWith[uints](property(`{"type":"integer"}`), false), "holds no negative numbers"},
+		"not below zero": {compareWith[uints](property(`{"type":"integer","minimum":0}`), false), ""},
+		"two types": {
+			compareWith[ints](property(`{"type":["integer","string"]}`), false), "allows string, which Go type int",
+		},
 		"one of two":      {compareWith[ints](property(`{"type":["integer","string"]}`), true), ""},
 		"null for a zero": {compareWith[ints](property(`{"type":["integer","null"]}`), false), ""},
-		"a text":          {compareWith[ints](property(`{"type":"string"}`), true), "allows [string], which Go type int does not hold"},
-		"an enum":         {compareWith[ints](property(`{"enum":[1,"x"]}`), false), `value "x" does not decode into Go type int`},
-		"a default":       {compareWith[tiny](property(`{"type":"integer","default":300}`), false), "value 300 does not decode into Go type int8"},
-		"items":           {compareWith[lists](property(`{"type":"array","items":{"type":"integer"}}`), false), "schema.a[]: the schema allows integer"},
-		"values of a map": {compareWith[maps1](property(`{"type":"object","additionalProperties":{"type":"integer"}}`), false), "schema.a.*: the schema allows integer"},
+		"a text": {
+			compareWith[ints](property(`{"type":"string"}`), true),
+			"allows [string], which Go type int does not hold",
+		},
+		"an enum": {
+			compareWith[ints](property(`{"enum":[1,"x"]}`), false), `value "x" does not decode into Go type int`,
+		},
+		"a default": {
+			compareWith[tiny](property(`{"type":"integer","default":300}`), false),
+			"value 300 does not decode into Go type int8",
+		},
+		"items": {
+			compareWith[lists](property(`{"type":"array","items":{"type":"integer"}}`), false),
+			"schema.a[]: the schema allows integer",
+		},
+		"values of a map": {
+			compareWith[maps1](property(`{"type":"object","additionalProperties":{"type":"integer"}}`), false),
+			"schema.a.*: the schema allows integer",
+		},
 		"nested": {
 			compareWith[nested](property(`{"type":"object","properties":{"town":{"type":"string"}}}`), false),
 			"schema.a.town: no field of tooltest.inner",
 		},
-		"an object for a list": {compareWith[lists](property(`{"type":"object"}`), false), "allows object, which Go type []string"},
-		"a time":               {compareWith[times](property(`{"type":"integer"}`), false), "allows integer, which Go type time.Time"},
+		"an object for a list": {
+			compareWith[lists](property(`{"type":"object"}`), false), "allows object, which Go type []string",
+		},
+		"a time": {
+			compareWith[times](property(`{"type":"integer"}`), false), "allows integer, which Go type time.Time",
+		},
 		"required, left out": {
 			compareWith[maybe](`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`, true),
 			"schema.a: required, but field A is left out when it is empty",
@@ -343,7 +370,8 @@ func TestCompareDisagreeing(t *testing.T) {
 		},
 		"no JSON form": {compareWith[channels](property(`{}`), false), "Go type chan int has no JSON form"},
 		"a renamed embedded struct": {
-			compareWith[named](`{"type":"object","properties":{"base":{"type":"object","properties":{"id":{"type":"string"}}}}}`, false), "",
+			compareWith[named](`{"type":"object","properties":{
+				"base":{"type":"object","properties":{"id":{"type":"string"}}}}}`, false), "",
 		},
 	}
 	for name, test := range tests {
