@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"sync/atomic"
@@ -90,10 +91,13 @@ type API interface {
 		*lambda.InvokeWithResponseStreamOutput, error)
 }
 
-// Client invokes functions through the Lambda API.
+// Client invokes functions through the Lambda API. It is safe for concurrent use.
 type Client struct {
-	api   API
-	sleep func(context.Context, time.Duration) error
+	api API
+	// streaming returns the client for one stream: aws-sdk-go-v2 makes a client's decoder of streams with its first use,
+	// unguarded, so that two streams of one client race.
+	streaming func() API
+	sleep     func(context.Context, time.Duration) error
 }
 
 // New returns a Client over the Lambda API for config. The SDK's own retries are off.
@@ -102,7 +106,8 @@ func New(config aws.Config, options ...func(*lambda.Options)) *Client {
 	options = append([]func(*lambda.Options){func(o *lambda.Options) {
 		o.Retryer = aws.NopRetryer{}
 	}}, options...)
-	return &Client{api: lambda.NewFromConfig(config, options...), sleep: sleep}
+	api := lambda.NewFromConfig(config, options...)
+	return &Client{api: api, streaming: func() API { return lambda.New(api.Options()) }, sleep: sleep}
 }
 
 // Invoke runs the function with payload as its event and returns its answer. The deadline is the context's.
@@ -205,5 +210,20 @@ func (t *freshTransport) RoundTrip(request *http.Request) (*http.Response, error
 	if last := t.last.Swap(now); now-last > int64(maxIdle) || now < last {
 		t.base.CloseIdleConnections()
 	}
-	return t.base.RoundTrip(request)
+	return t.base.RoundTrip(plainBody(request))
+}
+
+// plainBody hides the WriteTo of a request's body. That of smithy-go 1.28.9 returns io.EOF as an error once smithy-go has
+// closed the body, which it does when the head of the answer is there; net/http may then take the request for broken and
+// close the connection under a streamed answer.
+func plainBody(request *http.Request) *http.Request {
+	if request.Body == nil {
+		return request
+	}
+	plain := *request
+	plain.Body = struct {
+		io.Reader
+		io.Closer
+	}{request.Body, request.Body}
+	return &plain
 }

@@ -19,8 +19,9 @@ func (c *Client) Stream(ctx context.Context, function string, payload []byte,
 	if len(payload) > MaxPayload {
 		return nil, fmt.Errorf("invoking %s with %d bytes: %w", function, len(payload), ErrTooLarge)
 	}
+	api := c.streaming()
 	output, err := retryThrottled(ctx, c.sleep, func() (*lambda.InvokeWithResponseStreamOutput, error) {
-		return c.api.InvokeWithResponseStream(ctx, &lambda.InvokeWithResponseStreamInput{
+		return api.InvokeWithResponseStream(ctx, &lambda.InvokeWithResponseStreamInput{
 			FunctionName: &function, Payload: payload,
 		})
 	})
