@@ -30,6 +30,10 @@ type GoOptions struct {
 	Packages []string
 	// GOOS and GOARCH are the target; "" is the local machine's. AWS Lambda wants linux with arm64 or amd64.
 	GOOS, GOARCH string
+	// Incremental is for building the same programs again and again on one machine: what the linker wrote is kept in
+	// OutDir, with the build id by which the go command sees that nothing has changed. It makes other bytes than a build
+	// for deployment.
+	Incremental bool
 	// Files are copied beside bootstraps: function folder name to paths of files, relative to ModuleDir. A dispatcher
 	// carries its server.json so.
 	Files map[string][]string
@@ -37,8 +41,12 @@ type GoOptions struct {
 
 // flags make the output depend on the sources and the Go version alone (-trimpath, no VCS stamp, no build id), small
 // (-s -w), and free of the RPC loop that only the retired go1.x runtime used (lambda.norpc).
-func flags() []string {
-	return []string{"-trimpath", "-buildvcs=false", "-tags", "lambda.norpc", "-ldflags=-s -w -buildid="}
+func (o GoOptions) flags() []string {
+	linker := "-ldflags=-s -w -buildid="
+	if o.Incremental {
+		linker = "-ldflags=-s -w"
+	}
+	return []string{"-trimpath", "-buildvcs=false", "-tags", "lambda.norpc", linker}
 }
 
 // Go builds all packages with one run of the go command and puts each program at OutDir/<folder name>/bootstrap.
@@ -101,7 +109,7 @@ func compile(ctx context.Context, options GoOptions, dir string) error {
 		return fmt.Errorf("resolving the staging folder: %w", err)
 	}
 	// A trailing separator makes the go command write into the folder also when it builds a single package.
-	args := append([]string{"build"}, flags()...)
+	args := append([]string{"build"}, options.flags()...)
 	args = append(args, "-o", out+string(filepath.Separator))
 	cmd := exec.CommandContext(ctx, "go", append(args, options.Packages...)...)
 	options.prepare(cmd)
@@ -135,7 +143,7 @@ func (o GoOptions) install(staging string) error {
 		if err != nil {
 			return fmt.Errorf("building %s: %w", pkg, err)
 		}
-		if err := replace(program, filepath.Join(o.OutDir, folder, "bootstrap"), 0o755); err != nil {
+		if err := o.place(program, filepath.Join(o.OutDir, folder, "bootstrap")); err != nil {
 			return fmt.Errorf("installing the bootstrap of %s: %w", pkg, err)
 		}
 		for _, file := range o.Files[folder] {
@@ -145,6 +153,23 @@ func (o GoOptions) install(staging string) error {
 		}
 	}
 	return nil
+}
+
+// place moves a program to where it runs from. What is kept for the next build is linked to instead, which takes no
+// room: the go command writes a new file when it links again, so the old one stays as it is for whoever runs it.
+func (o GoOptions) place(program, target string) error {
+	if !o.Incremental {
+		return replace(program, target, 0o755)
+	}
+	fresh := program + ".new"
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Link(program, fresh); err != nil {
+		return err
+	}
+	defer os.Remove(fresh)
+	return replace(fresh, target, 0o755)
 }
 
 // findProgram looks for what the go command wrote for a package: nothing when the package is not a program.

@@ -35,24 +35,39 @@ func TestGoBuildsEveryPackage(t *testing.T) {
 
 func TestGoLeavesAnUnchangedBootstrapAlone(t *testing.T) {
 	t.Parallel()
-	out := t.TempDir()
-	sources := copyModule(t)
-	options := GoOptions{ModuleDir: sources, OutDir: out, Packages: []string{"./hello", "./greet"}}
-	hello, greet := filepath.Join(out, "hello", "bootstrap"), filepath.Join(out, "greet", "bootstrap")
-	if err := Go(t.Context(), options); err != nil {
-		t.Fatal(err)
-	}
-	helloBefore, greetBefore := stat(t, hello), stat(t, greet)
+	for name, incremental := range map[string]bool{"from scratch": false, "incremental": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := t.TempDir()
+			sources := copyModule(t)
+			options := GoOptions{
+				ModuleDir: sources, OutDir: out, Packages: []string{"./hello", "./greet"}, Incremental: incremental,
+			}
+			hello, greet := filepath.Join(out, "hello", "bootstrap"), filepath.Join(out, "greet", "bootstrap")
+			if err := Go(t.Context(), options); err != nil {
+				t.Fatal(err)
+			}
+			helloBefore, greetBefore := stat(t, hello), stat(t, greet)
+			running, err := os.Open(greet)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer running.Close()
 
-	write(t, filepath.Join(sources, "greet", "main.go"), "package main\n\nfunc main() { println(\"changed\") }\n")
-	if err := Go(t.Context(), options); err != nil {
-		t.Fatal(err)
-	}
-	if !os.SameFile(helloBefore, stat(t, hello)) {
-		t.Error("the bootstrap of hello was replaced though its source did not change")
-	}
-	if os.SameFile(greetBefore, stat(t, greet)) {
-		t.Error("the bootstrap of greet was not replaced though its source changed")
+			write(t, filepath.Join(sources, "greet", "main.go"), "package main\n\nfunc main() { println(\"changed\") }\n")
+			if err := Go(t.Context(), options); err != nil {
+				t.Fatal(err)
+			}
+			if !os.SameFile(helloBefore, stat(t, hello)) {
+				t.Error("the bootstrap of hello was replaced though its source did not change")
+			}
+			if os.SameFile(greetBefore, stat(t, greet)) {
+				t.Error("the bootstrap of greet was not replaced though its source changed")
+			}
+			if after, err := running.Stat(); err != nil || after.Size() != greetBefore.Size() || after.ModTime() != greetBefore.ModTime() {
+				t.Errorf("the old bootstrap of greet changed under whoever runs it: %v", err)
+			}
+		})
 	}
 }
 

@@ -29,10 +29,11 @@ func (s *Stack) outDir() string { return filepath.Join(s.options.Data, "build") 
 // build compiles the dispatcher and every Go function with one run of the compiler.
 func (s *Stack) build(ctx context.Context) error {
 	options := build.GoOptions{
-		ModuleDir: s.module,
-		OutDir:    s.outDir(),
-		Packages:  []string{dispatcherPackage},
-		Files:     map[string][]string{"dispatcher": {filepath.Join(s.options.Functions, "server.json")}},
+		ModuleDir:   s.module,
+		OutDir:      s.outDir(),
+		Incremental: true,
+		Packages:    []string{dispatcherPackage},
+		Files:       map[string][]string{"dispatcher": {filepath.Join(s.options.Functions, "server.json")}},
 	}
 	for _, tool := range s.set.Tools {
 		pkg, err := s.goPackage(tool)

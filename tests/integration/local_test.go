@@ -99,7 +99,7 @@ func TestLocalCommandRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	t.Cleanup(func() { listener.Close() })
 	broken := brokenFunctions(t)
 	for name, test := range map[string]struct {
 		args []string
