@@ -273,6 +273,9 @@ func (s *Stack) startFunctions(ctx context.Context) (dispatcher string, err erro
 	if _, err := publisher.Publish(ctx, Source, publications); err != nil {
 		return "", fmt.Errorf("publishing the catalogue: %w", err)
 	}
+	if _, err := publisher.Prune(ctx); err != nil {
+		return "", fmt.Errorf("pruning the catalogue: %w", err)
+	}
 	s.Functions = map[string]string{}
 	for _, publication := range publications {
 		s.Functions[publication.Tool.Name] = publication.Function

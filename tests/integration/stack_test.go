@@ -32,22 +32,18 @@ type server struct {
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	data, err := os.MkdirTemp("", "patchbay-integration-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(data)
 	for _, s := range []struct {
+		name      string
 		server    **server
 		functions string
 	}{
-		{&fixtures, filepath.Join(root, "tests", "integration", "functions")},
-		{&examples, filepath.Join(root, "functions")},
+		{"fixtures", &fixtures, filepath.Join(root, "tests", "integration", "functions")},
+		{"examples", &examples, filepath.Join(root, "functions")},
 	} {
 		started, err := start(context.Background(), localstack.Options{
 			Functions: s.functions,
-			Data:      filepath.Join(data, filepath.Base(filepath.Dir(s.functions))),
+			// Kept from run to run, so that only what changed is built again.
+			Data: filepath.Join(root, ".patchbay", "integration", s.name),
 		})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "starting the local stack:", err)

@@ -1,0 +1,4 @@
+// Command wrong does not build.
+package main
+
+func main() { nonsense() }
