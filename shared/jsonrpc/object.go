@@ -3,7 +3,6 @@ package jsonrpc
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"unicode/utf8"
 )
 
@@ -34,7 +33,7 @@ func Members(object json.RawMessage) ([]Member, error) {
 		}
 		start := s.pos
 		s.skip()
-		members = append(members, Member{Key: key, Value: s.data[start:s.pos:s.pos]})
+		members = append(members, Member{Key: string(key), Value: s.data[start:s.pos:s.pos]})
 	}
 	return members, nil
 }
@@ -55,8 +54,8 @@ func validate(body []byte) error {
 	return s.check(0)
 }
 
-func duplicate(key string) *Error {
-	return Errorf(CodeInvalidRequest, "Invalid request: the key %q comes twice in one object", shorten(key))
+func duplicate(key []byte) *Error {
+	return Errorf(CodeInvalidRequest, "Invalid request: the key %q comes twice in one object", shorten(string(key)))
 }
 
 func firstByte(body []byte) byte {
@@ -107,20 +106,22 @@ func (s *scanner) checkObject(depth int) error {
 // keySet holds the keys of one object. Few are compared one with another, which allocates nothing; many go into a map,
 // so that an object made of nothing but keys costs no more than its size.
 type keySet struct {
-	few   [16]string
+	few   [16][]byte
 	count int
 	many  map[string]struct{}
 }
 
 // add reports whether the key is new.
-func (k *keySet) add(key string) bool {
+func (k *keySet) add(key []byte) bool {
 	if k.many != nil {
-		_, twice := k.many[key]
-		k.many[key] = struct{}{}
+		_, twice := k.many[string(key)]
+		k.many[string(key)] = struct{}{}
 		return !twice
 	}
-	if slices.Contains(k.few[:k.count], key) {
-		return false
+	for _, known := range k.few[:k.count] {
+		if bytes.Equal(known, key) {
+			return false
+		}
 	}
 	if k.count < len(k.few) {
 		k.few[k.count] = key
@@ -129,9 +130,9 @@ func (k *keySet) add(key string) bool {
 	}
 	k.many = make(map[string]struct{}, 4*len(k.few))
 	for _, known := range k.few {
-		k.many[known] = struct{}{}
+		k.many[string(known)] = struct{}{}
 	}
-	k.many[key] = struct{}{}
+	k.many[string(key)] = struct{}{}
 	return true
 }
 
@@ -152,8 +153,8 @@ func (s *scanner) enter(closing byte) bool {
 	return true
 }
 
-// key reads a member's key and moves to its value.
-func (s *scanner) key() string {
+// key reads a member's key and moves to its value. The bytes are the message's own where they can be.
+func (s *scanner) key() []byte {
 	start := s.pos
 	plain := s.skipString()
 	raw := s.data[start:s.pos]
@@ -161,13 +162,13 @@ func (s *scanner) key() string {
 	s.pos++ // the colon
 	s.space()
 	if plain {
-		return string(raw[1 : len(raw)-1])
+		return raw[1 : len(raw)-1]
 	}
 	var key string
 	if err := json.Unmarshal(raw, &key); err != nil {
-		return string(raw)
+		return raw
 	}
-	return key
+	return []byte(key)
 }
 
 // skip moves past the value at the position.

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"encoding/json"
-	"strconv"
 
 	"patchbay/shared/jsonrpc"
 )
@@ -108,11 +107,11 @@ func (m *Meta) set(key string, value json.RawMessage) (err error) {
 	switch key {
 	case MetaProtocolVersion:
 		m.HasVersion = true
-		m.ProtocolVersion, err = text(metaName(key), value)
+		m.ProtocolVersion, err = text(nameVersion, value)
 	case MetaClientInfo:
-		m.ClientInfo, err = object(metaName(key), value)
+		m.ClientInfo, err = object(nameInfo, value)
 	case MetaClientCapabilities:
-		m.ClientCapabilities, err = object(metaName(key), value)
+		m.ClientCapabilities, err = object(nameCapabilities, value)
 	case MetaProgressToken:
 		m.ProgressToken, err = progressToken(value)
 	case MetaTraceparent:
@@ -143,10 +142,16 @@ func progressToken(value json.RawMessage) (json.RawMessage, error) {
 	if _, ok := jsonrpc.CanonicalInteger(string(value)); ok {
 		return value, nil
 	}
-	return nil, InvalidParams("Invalid params: %s must be a string or an integer", metaName(MetaProgressToken))
+	return nil, InvalidParams("Invalid params: %s must be a string or an integer", nameProgressToken)
 }
 
-func metaName(key string) string { return "params._meta[" + strconv.Quote(key) + "]" }
+// Names of the members of _meta in errors.
+const (
+	nameVersion       = `params._meta["` + MetaProtocolVersion + `"]`
+	nameInfo          = `params._meta["` + MetaClientInfo + `"]`
+	nameCapabilities  = `params._meta["` + MetaClientCapabilities + `"]`
+	nameProgressToken = `params._meta["` + MetaProgressToken + `"]`
+)
 
 func text(name string, value json.RawMessage) (string, error) {
 	if value[0] != '"' {
