@@ -113,14 +113,14 @@ func (c *call) toolError(outcome outcome, format string, args ...any) json.RawMe
 // record writes the call's line to the log.
 func (c *call) record(ctx context.Context, err error) {
 	level := slog.LevelInfo
-	attrs := []slog.Attr{
+	attrs := append(make([]slog.Attr, 0, 10),
 		slog.String("requestId", c.RequestID),
 		slog.String("tool", shorten(c.Params.Name)),
 		slog.String("principal", c.Principal.Key()),
 		slog.String("outcome", string(c.outcome)),
 		slog.Float64("durationMs", float64(c.now().Sub(c.started))/float64(time.Millisecond)),
 		slog.String("protocolVersion", shorten(c.ProtocolVersion)),
-	}
+	)
 	if c.entry != nil {
 		attrs = append(attrs, slog.String("function", c.entry.Function))
 	}
