@@ -68,7 +68,7 @@ func published(ctx context.Context, db *dynamodb.Client, n int) (http.Handler, e
 }
 
 func (b *bench) addSizes(ctx context.Context, what string, goal float64, operations []func() error) error {
-	costs, err := compare(ctx, pick(b, effort{100, 20e6}, effort{30, 10e6}), operations...)
+	costs, err := compare(ctx, pick(b, effort{400, 5e6}, effort{150, 4e6}), operations...)
 	if err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ func (b *bench) handler(ctx context.Context) error {
 			return err
 		}
 	}
-	costs, err := compare(ctx, pick(b, effort{100, 20e6}, effort{25, 10e6}), operations...)
+	costs, err := compare(ctx, pick(b, effort{200, 5e6}, effort{60, 4e6}), operations...)
 	if err != nil {
 		return err
 	}
