@@ -434,3 +434,36 @@ func TestConcurrentUpdatesWithLostAnswers(t *testing.T) {
 		t.Error("no answer was lost")
 	}
 }
+
+// A request that was thought lost may arrive late, when the value has changed already: it must change nothing.
+func TestRequestsThatArriveLate(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	store := f.store()
+	var late []func() error
+	keep := func(send func() error) error {
+		late = append(late, send)
+		return send()
+	}
+	f.db.onPut, f.db.onUpdate = keep, keep
+	id := f.create(store, "apple")
+	for _, name := range []string{"pear", "plum"} {
+		if _, err := store.Update(f.ctx(), id, adding(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.pass(handle.DefaultWindow / 2)
+	f.load(store, id) // prolongs
+	f.db.onPut, f.db.onUpdate = nil, nil
+	want := f.load(store, id)
+	for i, send := range late {
+		var refused *types.ConditionalCheckFailedException
+		if err := send(); !errors.As(err, &refused) {
+			t.Errorf("request %d: %v, want a failed condition", i, err)
+		}
+	}
+	if got := f.load(store, id); len(late) != 4 || !slices.Equal(got.Value.Items, want.Value.Items) ||
+		got.Version != want.Version || !got.ExpiresAt.Equal(want.ExpiresAt) {
+		t.Errorf("after %d late requests: %+v, want %+v", len(late), got, want)
+	}
+}
