@@ -176,7 +176,7 @@ func TestLostAnswers(t *testing.T) {
 		"the request": {never, handle.ErrUnknownOutcome},
 		"refused": {func(func() error) error { return &types.ConditionalCheckFailedException{} },
 			handle.ErrConflict},
-		"refused though it was made": {func(send func() error) error {
+		"refused, though it was made": {func(send func() error) error {
 			if err := send(); err != nil {
 				return err
 			}
@@ -216,7 +216,7 @@ func TestLostAnswers(t *testing.T) {
 func TestLostAnswerAndOthersChanges(t *testing.T) {
 	t.Parallel()
 	for others, want := range map[int]error{0: nil, 1: nil, 7: nil, 8: handle.ErrUnknownOutcome} {
-		f := newFixture(namedFixture{t, fmt.Sprint(t.Name(), others)})
+		f := newFixture(t)
 		store, other := f.store(), storeOf[basket](f, f.client, f.options())
 		id := f.create(store)
 		item := f.load(store, id)
@@ -234,14 +234,6 @@ func TestLostAnswerAndOthersChanges(t *testing.T) {
 		}
 	}
 }
-
-// namedFixture gives a table a name of its own inside one test.
-type namedFixture struct {
-	*testing.T
-	name string
-}
-
-func (n namedFixture) Name() string { return n.name }
 
 // A handle that is gone when the answer is looked for is not found, whatever became of the write.
 func TestGoneWhenReadBack(t *testing.T) {
@@ -363,7 +355,7 @@ func TestSentTwice(t *testing.T) {
 func TestSentTwiceAndOvertaken(t *testing.T) {
 	t.Parallel()
 	for others, want := range map[int]error{7: nil, 8: handle.ErrUnknownOutcome} {
-		f := newFixture(namedFixture{t, fmt.Sprint(t.Name(), others)})
+		f := newFixture(t)
 		other := f.store()
 		id := f.create(other)
 		first := once()

@@ -2,6 +2,7 @@ package handle_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -70,7 +71,7 @@ func newFixture(tb testing.TB) *fixture {
 	}
 	f := &fixture{TB: tb, client: localdb.Client(engine.URL), now: time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)}
 	f.db = &watchedDB{DB: f.client, count: map[string]int{}}
-	f.table = strings.NewReplacer("/", "-", " ", "_").Replace(tb.Name())
+	f.table = "handles-" + rand.Text()
 	if err := handle.CreateTable(tb.Context(), f.client, f.table); err != nil {
 		tb.Fatal(err)
 	}
