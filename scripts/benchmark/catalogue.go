@@ -60,7 +60,8 @@ func published(ctx context.Context, db *dynamodb.Client, n int) (http.Handler, e
 	for _, tool := range all {
 		publications = append(publications, registry.Publication{Tool: tool, Function: functionARN})
 	}
-	if _, err := registry.NewPublisher(db, table, registry.PublisherOptions{}).Publish(ctx, "bench", publications); err != nil {
+	publisher := registry.NewPublisher(db, table, registry.PublisherOptions{})
+	if _, err := publisher.Publish(ctx, "bench", publications); err != nil {
 		return nil, err
 	}
 	// HEAD is not to be read again in the midst of a measurement.

@@ -31,7 +31,7 @@ type stand struct {
 	answer string
 }
 
-// start returns the stand, starting it at the first call.
+// startStand returns the stand, which the first call starts.
 func (b *bench) startStand(ctx context.Context) (*stand, error) {
 	if b.stand != nil {
 		return b.stand, nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"patchbay/scripts/localdb"
@@ -95,7 +96,7 @@ func (s *stand) measureStart(ctx context.Context, c *cold) error {
 	return s.stack.Lambda().Remove(c.function.Name, version(arn))
 }
 
-func version(arn string) string { return arn[bytes.LastIndexByte([]byte(arn), ':')+1:] }
+func version(arn string) string { return arn[strings.LastIndexByte(arn, ':')+1:] }
 
 func (b *bench) addStarts(kinds []*cold) {
 	const goal = 1.5
