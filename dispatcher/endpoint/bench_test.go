@@ -17,8 +17,8 @@ import (
 	"patchbay/shared/registry"
 )
 
-const benchMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":` +
-	`{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+const benchMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+	`"io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 
 // benchParts is a catalogue of one tool, and its function, which answers at once.
 type benchParts struct{ entry *registry.Entry }
@@ -27,7 +27,9 @@ func (p benchParts) Lookup(context.Context, string) (*registry.Entry, error) { r
 
 func (benchParts) Refresh(context.Context) error { return nil }
 
-func (p benchParts) Page(context.Context, string, registry.PageLimits, func(*registry.Entry) bool) (registry.Page, error) {
+func (p benchParts) Page(
+	context.Context, string, registry.PageLimits, func(*registry.Entry) bool,
+) (registry.Page, error) {
 	return registry.Page{Definitions: []json.RawMessage{p.entry.Tool.Definition}}, nil
 }
 
@@ -85,7 +87,8 @@ func benchmark(b *testing.B, method, name, params string) {
 	b.ReportAllocs()
 	for b.Loop() {
 		request := &http.Request{
-			Method: http.MethodPost, Header: header, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+			Method: http.MethodPost, Header: header,
+			Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
 		}
 		w := &sink{header: make(http.Header, 8)}
 		handler.ServeHTTP(w, request)

@@ -43,7 +43,9 @@ func BenchmarkCall(b *testing.B) {
 	caller := toolcall.New(parts, parts, json.RawMessage(serverInfo), slog.New(slog.NewJSONHandler(io.Discard, nil)))
 	request := &toolcall.Request{
 		RequestID: "r", ProtocolVersion: mcp.Version20260728, Modern: true, Header: http.Header{},
-		Params: mcp.Params{Name: "greet", HasName: true, Arguments: json.RawMessage(`{"who":"you","mood":"good","times":3}`)},
+		Params: mcp.Params{
+			Name: "greet", HasName: true, Arguments: json.RawMessage(`{"who":"you","mood":"good","times":3}`),
+		},
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -1,6 +1,6 @@
 // Package benchmark measures what Patchbay costs. Every figure stands beside an anchor that was measured in the same
 // run, in turn with it, on the same machine: the official Go SDK for the handler, two bare Lambda hops for a call, a
-// bare Lambda function for a start, a small catalogue for a large one. Ratios are what can be compared between machines.
+// bare Lambda function for a start, a small catalogue for a large one. Ratios can be compared between machines.
 package benchmark
 
 import (

@@ -38,8 +38,9 @@ const toolAnswer = `{"content":[{"type":"text","text":"{\"station\":\"Lobith\",\
 type message struct{ method, name, body string }
 
 func callOf(name string) message {
-	return message{mcp.MethodToolsCall, name, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name +
-		`","arguments":` + arguments + `,` + requestMeta + `}}`}
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments + `,` +
+		requestMeta + `}}`
+	return message{mcp.MethodToolsCall, name, body}
 }
 
 func plain(method string) message {

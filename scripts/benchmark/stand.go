@@ -19,8 +19,8 @@ import (
 	"patchbay/shared/mcp"
 )
 
-// stand is the local stack with the benchmark's tool, and beside it, on the same Lambda service and behind the same kind
-// of gateway, the floor: a bare function that invokes another one.
+// stand is the local stack with the benchmark's tool, and beside it, on the same Lambda service and behind the same
+// kind of gateway, the floor: a bare function that invokes another one.
 type stand struct {
 	dir   string
 	stack *localstack.Stack

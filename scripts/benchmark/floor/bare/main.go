@@ -19,7 +19,9 @@ func main() {
 		lambda.Start(forGateway(answer))
 		return
 	}
-	lambda.Start(func(context.Context, json.RawMessage) (json.RawMessage, error) { return json.RawMessage(answer), nil })
+	lambda.Start(func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(answer), nil
+	})
 }
 
 // forGateway answers as a function behind a streaming REST API does.
