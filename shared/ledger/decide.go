@@ -20,7 +20,7 @@ type decision struct {
 	met    *record
 	// change completes the record; actFinish only.
 	change change
-	// when is the condition of a new record; actTake only.
+	// when is the condition of a new record; actTake, and Unknown for an operator.
 	when condition
 	// rerun says that the outcome of an earlier run is unknown; actTake only.
 	rerun bool
@@ -48,11 +48,11 @@ func decide(met *record, now time.Time, query Query) decision {
 	case met.digest != query.Digest:
 		answer.status = Conflict
 	case met.state == stateCompleted && met.replayEnded(now):
-		return decision{action: actTake, met: met, when: met.unchanged()}
+		return decision{action: actTake, met: met, when: met.unchanged(now)}
 	case met.state == stateCompleted:
 		answer.action = actReplay
 	case met.state == stateUnknown:
-		return decideUnknown(met, query)
+		return decideUnknown(met, now, query)
 	case !now.Before(met.leaseUntil):
 		answer.action = actSettle
 	}
@@ -60,21 +60,21 @@ func decide(met *record, now time.Time, query Query) decision {
 }
 
 // settle says what a lease that ran out means, once its owner's result, nil for none, was looked for.
-func settle(met *record, found *result, query Query) decision {
+func settle(met *record, found *result, now time.Time, query Query) decision {
 	if found == nil {
-		return decideUnknown(met, query)
+		return decideUnknown(met, now, query)
 	}
-	done := change{put: met.completed(met.expires, found.replayUntil), when: met.unchanged()}
+	done := change{put: met.completed(met.expires, found.replayUntil), when: met.unchanged(now)}
 	return decision{action: actFinish, status: Completed, met: done.put, change: done}
 }
 
 // decideUnknown is for a run that nobody knows the end of. The tool must be idempotent now and have been so then: a
 // contract that changed says nothing about what ran before.
-func decideUnknown(met *record, query Query) decision {
+func decideUnknown(met *record, now time.Time, query Query) decision {
 	if met.idempotent && query.Idempotent {
-		return decision{action: actTake, met: met, when: met.unchanged(), rerun: true}
+		return decision{action: actTake, met: met, when: met.unchanged(now), rerun: true}
 	}
-	return decision{action: actAnswer, status: Unknown, met: met}
+	return decision{action: actAnswer, status: Unknown, met: met, when: met.unchanged(now)}
 }
 
 // change is one step of a record: a new content, or none, if the stored one is as expected.
@@ -104,18 +104,18 @@ func complete(leased *record, d decision, found *result) change {
 }
 
 // release frees what was leased. If the lease was taken over an unknown outcome, it is that outcome that remains.
-func release(leased *record) change {
+func release(leased *record, now time.Time) change {
 	if leased.rerun {
-		return fail(leased)
+		return fail(leased, now)
 	}
-	return change{when: leased.unchanged()}
+	return change{when: leased.unchanged(now)}
 }
 
 // fail records that nobody knows how the run ended.
-func fail(leased *record) change {
+func fail(leased *record, now time.Time) change {
 	unknown := *leased
 	unknown.state = stateUnknown
-	return change{put: &unknown, when: leased.unchanged()}
+	return change{put: &unknown, when: leased.unchanged(now)}
 }
 
 // freeAt is the condition that there is no record, or one that has ended.

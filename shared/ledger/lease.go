@@ -91,7 +91,7 @@ func (l *Ledger) Acquire(ctx context.Context, call Call) (*Lease, Record, error)
 	}
 	lease := &Lease{ledger: l, call: call}
 	owner := l.newOwner()
-	won, met, err := l.contend(ctx, call.ID, call.Query, func(now time.Time, d decision) change {
+	won, met, err := l.contend(ctx, call.ID, call.Query, l.now(), func(now time.Time, d decision) change {
 		lease.begun = now
 		lease.record = call.leased(owner, now, d.rerun)
 		return change{put: lease.record, when: d.when}
@@ -102,12 +102,12 @@ func (l *Ledger) Acquire(ctx context.Context, call Call) (*Lease, Record, error)
 	return lease, Record{}, nil
 }
 
-// contend makes the change that next gives for the decision that K may be taken, at first as if there were no record.
-// When others are faster, what they left decides anew. It ends with the change made or with the record that rules it out.
+// contend makes the change that next gives for a time and the decision that the key may be taken, at first for now and as
+// if there were no record. When others are faster, what they left decides anew. It ends with the change made or with the
+// record that rules it out.
 func (l *Ledger) contend(
-	ctx context.Context, id ID, query Query, next func(time.Time, decision) change,
+	ctx context.Context, id ID, query Query, now time.Time, next func(time.Time, decision) change,
 ) (won bool, answer Record, err error) {
-	now := l.now()
 	d := decide(nil, now, query)
 	for range maxRounds {
 		met, ok, err := l.change(ctx, id, next(now, d))
@@ -136,14 +136,14 @@ func (l *Lease) Complete(ctx context.Context, data []byte, replayUntil time.Time
 	if err := l.begin(finishComplete, checkResult(data)); err != nil {
 		return nil, err
 	}
-	if err := l.keep(data, replayUntil.Truncate(time.Millisecond)); err != nil {
+	now, id := l.ledger.now(), l.call.ID
+	if err := l.keep(data, now, replayUntil.Truncate(time.Millisecond)); err != nil {
 		return nil, err
 	}
-	id := l.call.ID
 	if err := l.ledger.putResult(ctx, id, l.record.owner, l.result); err != nil {
 		return nil, err
 	}
-	won, met, err := l.ledger.contend(ctx, id, l.call.Query, func(_ time.Time, d decision) change {
+	won, met, err := l.ledger.contend(ctx, id, l.call.Query, now, func(_ time.Time, d decision) change {
 		return complete(l.record, d, l.result)
 	})
 	if won || err != nil {
@@ -153,14 +153,14 @@ func (l *Lease) Complete(ctx context.Context, data []byte, replayUntil time.Time
 }
 
 // keep keeps what Complete was first given. Others may have read it from the table by the second time.
-func (l *Lease) keep(data []byte, replayUntil time.Time) error {
+func (l *Lease) keep(data []byte, now, replayUntil time.Time) error {
 	if l.result == nil {
 		l.result = &result{data: bytes.Clone(data), replayUntil: replayUntil}
 	}
 	if !bytes.Equal(l.result.data, data) || !l.result.replayUntil.Equal(replayUntil) {
 		return fmt.Errorf("completing %s: %w with another result", l.call.ID, ErrFinished)
 	}
-	l.result.expires = max(l.record.expires, ceilUnix(l.ledger.now().Add(l.call.TTL)))
+	l.result.expires = max(l.record.expires, ceilUnix(now.Add(l.call.TTL)))
 	return nil
 }
 
@@ -168,13 +168,13 @@ func (l *Lease) keep(data []byte, replayUntil time.Time) error {
 // is declared to have no effect. A lease that was taken over an unknown outcome leaves that outcome. An owner that was
 // fenced out has nothing to release; that is no error. It costs one small write.
 func (l *Lease) Release(ctx context.Context) error {
-	return l.end(ctx, finishRelease, release(l.record))
+	return l.end(ctx, finishRelease, release(l.record, l.ledger.now()))
 }
 
 // Fail records at once that the outcome is unknown: the function crashed or timed out. An owner that was fenced out has
 // nothing to say; that is no error. It costs one small write.
 func (l *Lease) Fail(ctx context.Context) error {
-	return l.end(ctx, finishFail, fail(l.record))
+	return l.end(ctx, finishFail, fail(l.record, l.ledger.now()))
 }
 
 func (l *Lease) end(ctx context.Context, how finish, c change) error {

@@ -189,16 +189,17 @@ func (l *Ledger) reread(ctx context.Context, id ID, met *record) (*record, error
 
 // decide is the decision on met, with its owner's result where that matters and is there.
 func (l *Ledger) decide(ctx context.Context, id ID, query Query, met *record) (decision, *result, error) {
-	d := decide(met, l.now(), query)
+	now := l.now()
+	d := decide(met, now, query)
 	if d.action != actReplay && d.action != actSettle {
 		return d, nil, nil
 	}
-	found, err := l.result(ctx, id, met.owner)
+	found, err := l.result(ctx, id, met.owner, now)
 	if err != nil {
 		return decision{}, nil, err
 	}
 	if d.action == actSettle {
-		d = settle(met, found, query)
+		d = settle(met, found, now, query)
 	}
 	return d, found, nil
 }
@@ -223,8 +224,8 @@ func decodeMet(id ID, stored item) (*record, error) {
 	return r, nil
 }
 
-// result reads what owner's run returned; nil when there is nothing or it has ended.
-func (l *Ledger) result(ctx context.Context, id ID, owner string) (*result, error) {
+// result reads what owner's run returned; nil when there is nothing or it has ended by now.
+func (l *Ledger) result(ctx context.Context, id ID, owner string, now time.Time) (*result, error) {
 	stored, err := l.store.get(ctx, resultKey(id, owner))
 	if err != nil {
 		return nil, fmt.Errorf("reading the result of %s: %w", id, err)
@@ -236,7 +237,7 @@ func (l *Ledger) result(ctx context.Context, id ID, owner string) (*result, erro
 	if err != nil {
 		return nil, fmt.Errorf("reading the result of %s: %w", id, err)
 	}
-	if ended(found.expires, l.now()) {
+	if ended(found.expires, now) {
 		return nil, nil
 	}
 	return found, nil

@@ -26,7 +26,8 @@ type Entry struct {
 // Show returns the record of id, nil when there is none or it has ended. It changes nothing.
 func (l *Ledger) Show(ctx context.Context, id ID) (*Entry, error) {
 	met, err := l.record(ctx, id)
-	if err != nil || met == nil || ended(met.expires, l.now()) {
+	now := l.now()
+	if err != nil || met == nil || ended(met.expires, now) {
 		return nil, err
 	}
 	entry := &Entry{
@@ -39,7 +40,7 @@ func (l *Ledger) Show(ctx context.Context, id ID) (*Entry, error) {
 		Ends:        time.Unix(met.expires, 0),
 		Audit:       met.audit,
 	}
-	found, err := l.result(ctx, id, met.owner)
+	found, err := l.result(ctx, id, met.owner, now)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func (l *Ledger) Resolve(ctx context.Context, id ID, resolution Resolution) (Rec
 		if err != nil {
 			return answer, err
 		}
-		c, err := l.resolve(ctx, id, owner, d.met, resolution)
+		c, err := l.resolve(ctx, id, owner, d, resolution)
 		if err != nil {
 			return Record{}, err
 		}
@@ -102,11 +103,12 @@ func (l *Ledger) readUnknown(ctx context.Context, id ID) (Record, decision, erro
 	return answer, d, err
 }
 
-// resolve stores the result, if there is one, and is the change that then resolves met.
-func (l *Ledger) resolve(ctx context.Context, id ID, owner string, met *record, resolution Resolution) (change, error) {
+// resolve stores the result, if there is one, and is the change that then resolves the record.
+func (l *Ledger) resolve(ctx context.Context, id ID, owner string, d decision, resolution Resolution) (change, error) {
 	if resolution.Result == nil {
-		return change{when: met.unchanged()}, nil
+		return change{when: d.when}, nil
 	}
+	met := d.met
 	found := &result{
 		data:        bytes.Clone(resolution.Result),
 		replayUntil: resolution.ReplayUntil.Truncate(time.Millisecond),
@@ -117,7 +119,7 @@ func (l *Ledger) resolve(ctx context.Context, id ID, owner string, met *record, 
 	}
 	done := met.completed(found.expires, found.replayUntil)
 	done.owner = owner
-	return change{put: done, when: met.unchanged()}, nil
+	return change{put: done, when: d.when}, nil
 }
 
 func resolved(put *record, data []byte) Record {

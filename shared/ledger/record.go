@@ -51,8 +51,11 @@ func (r *record) replayEnded(now time.Time) bool {
 	return !r.replayUntil.IsZero() && !now.Before(r.replayUntil)
 }
 
-// unchanged is the condition that nobody has changed the record: every change sets another owner or another state.
-func (r *record) unchanged() condition { return condition{owner: r.owner, state: r.state} }
+// unchanged is the condition that the record has not ended by now and that nobody has changed it: every change sets
+// another owner or another state.
+func (r *record) unchanged(now time.Time) condition {
+	return condition{owner: r.owner, state: r.state, now: now.Unix()}
+}
 
 func (r *record) completed(expires int64, replayUntil time.Time) *record {
 	done := *r

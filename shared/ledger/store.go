@@ -15,7 +15,7 @@ type key struct{ pk, sk string }
 func (k key) item() item { return item{PartitionKey: text(k.pk), SortKey: text(k.sk)} }
 
 // condition is what a write demands of the stored item: that there is none or that it has ended at now, if free is set,
-// or that it is owner's and, if state is set, in that state. The zero condition always holds.
+// or that it is owner's and, if state is set, in that state and not ended at now. The zero condition always holds.
 type condition struct {
 	free  bool
 	now   int64 // epoch seconds
@@ -105,18 +105,20 @@ func (c condition) expression() (expression *string, names map[string]string, va
 	}
 	if c.free {
 		add("", "attribute_not_exists("+PartitionKey+") OR "+TTLAttribute+" <= :now")
-		values[":now"] = number(c.now)
 	}
 	if c.owner != "" {
 		add(" OR ", "#owner = :owner")
 		names["#owner"], values[":owner"] = "owner", text(c.owner)
 	}
 	if c.state != "" {
-		add(" AND ", "#state = :state")
+		add(" AND ", "#state = :state AND "+TTLAttribute+" > :now")
 		names["#state"], values[":state"] = "state", text(string(c.state))
 	}
+	if c.free || c.state != "" {
+		values[":now"] = number(c.now)
+	}
 	if len(names) == 0 {
-		names = nil
+		names = nil // An empty map is refused.
 	}
 	return &joined, names, values
 }
