@@ -47,7 +47,7 @@ func decide(met *record, now time.Time, query Query) decision {
 	switch {
 	case met.digest != query.Digest:
 		answer.status = Conflict
-	case met.state == stateCompleted && met.replayEnded(now):
+	case met.state == stateCompleted && passed(met.replayUntil, now):
 		return decision{action: actTake, met: met, when: met.unchanged(now)}
 	case met.state == stateCompleted:
 		answer.action = actReplay
@@ -63,6 +63,9 @@ func decide(met *record, now time.Time, query Query) decision {
 func settle(met *record, found *result, now time.Time, query Query) decision {
 	if found == nil {
 		return decideUnknown(met, now, query)
+	}
+	if passed(found.replayUntil, now) {
+		return decision{action: actTake, met: met, when: met.unchanged(now)}
 	}
 	done := change{put: met.completed(met.expires, found.replayUntil), when: met.unchanged(now)}
 	return decision{action: actFinish, status: Completed, met: done.put, change: done}
@@ -123,6 +126,11 @@ func freeAt(now time.Time) condition { return condition{free: true, now: now.Uni
 
 // ended reports whether something that expires at an epoch second has ended.
 func ended(expires int64, now time.Time) bool { return expires <= now.Unix() }
+
+// passed reports whether the end of a replay has passed; the zero time never does.
+func passed(replayUntil, now time.Time) bool {
+	return !replayUntil.IsZero() && !now.Before(replayUntil)
+}
 
 // ceilUnix is t in epoch seconds, rounded up.
 func ceilUnix(t time.Time) int64 { return t.Add(time.Second - 1).Unix() }

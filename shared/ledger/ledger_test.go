@@ -292,6 +292,21 @@ func TestReplayUntil(t *testing.T) {
 	f.wantResult(call, "link 2")
 }
 
+// The owner died between its two writes, and what it stored may no longer be replayed.
+func TestReplayEndsBeforeLease(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	call := f.call("k")
+	first := f.acquire(call)
+	found := &result{data: []byte("link 1"), expires: first.record.expires, replayUntil: f.time.Add(time.Second)}
+	f.must(f.putResult(t.Context(), call.ID, first.record.owner, found))
+	f.wantStatus(call, Leased)
+	f.pass(leaseTime)
+	f.wantStatus(call, Free)
+	f.complete(f.acquire(call), "link 2")
+	f.wantResult(call, "link 2")
+}
+
 func TestMayStart(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

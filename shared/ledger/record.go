@@ -47,10 +47,6 @@ func (r *record) status() Status {
 	return Leased
 }
 
-func (r *record) replayEnded(now time.Time) bool {
-	return !r.replayUntil.IsZero() && !now.Before(r.replayUntil)
-}
-
 // unchanged is the condition that the record has not ended by now and that nobody has changed it: every change sets
 // another owner or another state.
 func (r *record) unchanged(now time.Time) condition {

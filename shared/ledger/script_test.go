@@ -29,7 +29,6 @@ type question struct {
 	lease    *Lease // askStart
 	harmless bool   // askEnd
 	record   Record // askDeliver
-	own      bool   // askDeliver: the actor's own Complete succeeded
 	err      error  // askDeliver
 	// local is all that the actor still knows at this point, where that is little; empty elsewhere. Courses that differ
 	// in what an actor has forgotten are one.
@@ -193,7 +192,7 @@ func (s *script) complete(lease *Lease, replayFor time.Duration) bool {
 		s.deliver(*fencedBy, nil)
 		return fencedBy.Status == Completed
 	}
-	s.ask(question{kind: askDeliver, record: Record{Status: Completed, Result: result}, own: true})
+	s.deliver(Record{Status: Completed, Result: result}, nil)
 	return true
 }
 
