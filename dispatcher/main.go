@@ -54,9 +54,11 @@ func newHandler(getenv func(string) string, log *slog.Logger) (gateway.Handler, 
 		Page:            settings.page,
 		AnswerWithin:    settings.answerWithin,
 		Catalogue:       catalogue,
-		Caller:          toolcall.New(catalogue, functions, info, log),
-		Facts:           facts,
-		Log:             log,
+		Caller: toolcall.New(toolcall.Config{
+			Catalogue: catalogue, Functions: functions, Sealer: settings.sealer(), ServerInfo: info, Log: log,
+		}),
+		Facts: facts,
+		Log:   log,
 	})
 	if err != nil {
 		return nil, err

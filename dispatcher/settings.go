@@ -13,6 +13,7 @@ import (
 
 	"patchbay/shared/mcp"
 	"patchbay/shared/registry"
+	"patchbay/shared/seal"
 )
 
 // settings is the dispatcher's environment, read and checked once.
@@ -33,6 +34,7 @@ type settings struct {
 	page            registry.PageLimits
 	answerWithin    time.Duration
 	buffered        bool
+	sealKeysFile    string
 }
 
 func readSettings(getenv func(string) string) (*settings, error) {
@@ -56,6 +58,7 @@ func readSettings(getenv func(string) string) (*settings, error) {
 			MaxBytes: env.integer("PATCHBAY_PAGE_BYTES"),
 		},
 		answerWithin: env.milliseconds("PATCHBAY_ANSWER_WITHIN_MS", 0),
+		sealKeysFile: env.required("PATCHBAY_SEAL_KEYS_FILE"),
 		// SAM's local API cannot read a streamed answer.
 		buffered: env.boolean("PATCHBAY_BUFFERED") || env.boolean("AWS_SAM_LOCAL"),
 	}
@@ -69,6 +72,9 @@ func (s *settings) dynamoDB() *dynamodb.Client {
 		}
 	})
 }
+
+// sealer seals requestState with the keys in a file.
+func (s *settings) sealer() *seal.Sealer { return seal.New(seal.File(s.sealKeysFile), seal.Options{}) }
 
 // lambda returns the configuration for the Lambda client.
 func (s *settings) lambda() aws.Config {

@@ -57,9 +57,11 @@ func benchHandler(b *testing.B) http.Handler {
 	parts := benchParts{benchEntry(b)}
 	handler, err := endpoint.New(endpoint.Config{
 		Catalogue: parts,
-		Caller:    toolcall.New(parts, parts, json.RawMessage(`{"name":"bench","version":"1"}`), log),
-		Facts:     func(context.Context) (endpoint.Facts, error) { return endpoint.Facts{RequestID: "r"}, nil },
-		Log:       log,
+		Caller: toolcall.New(toolcall.Config{
+			Catalogue: parts, Functions: parts, ServerInfo: json.RawMessage(`{"name":"bench","version":"1"}`), Log: log,
+		}),
+		Facts: func(context.Context) (endpoint.Facts, error) { return endpoint.Facts{RequestID: "r"}, nil },
+		Log:   log,
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -57,7 +57,9 @@ func (c *call) payload() ([]byte, error) {
 			Tracestate:         c.Params.Meta.Tracestate,
 			Baggage:            c.Params.Meta.Baggage,
 		},
-		Deadline: c.Deadline.UnixMilli(),
+		InputResponses: c.responses,
+		State:          c.state,
+		Deadline:       c.Deadline.UnixMilli(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encoding the envelope for %s: %w", c.entry.Tool.Name, err)

@@ -40,7 +40,10 @@ func BenchmarkCall(b *testing.B) {
 		b.Fatal(err)
 	}
 	parts := warm{&registry.Entry{Tool: tool, Function: "arn:aws:lambda:r:1:function:greet:1"}}
-	caller := toolcall.New(parts, parts, json.RawMessage(serverInfo), slog.New(slog.NewJSONHandler(io.Discard, nil)))
+	caller := toolcall.New(toolcall.Config{
+		Catalogue: parts, Functions: parts, ServerInfo: json.RawMessage(serverInfo),
+		Log: slog.New(slog.NewJSONHandler(io.Discard, nil)),
+	})
 	request := &toolcall.Request{
 		RequestID: "r", ProtocolVersion: mcp.Version20260728, Modern: true, Header: http.Header{},
 		Params: mcp.Params{

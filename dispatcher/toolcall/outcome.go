@@ -31,6 +31,10 @@ const (
 	outcomeCrash       outcome = "tool_crash"
 	outcomeBroken      outcome = "invocation_broken"
 	outcomeDefect      outcome = "defect"
+	outcomeState       outcome = "bad_request_state"
+	outcomeCapability  outcome = "missing_capability"
+	outcomeAsks        outcome = "input_required"
+	outcomeCannotAsk   outcome = "cannot_ask"
 
 	outcomeResultTooLarge outcome = "result_too_large"
 )
@@ -134,7 +138,7 @@ func (c *call) record(ctx context.Context, err error) {
 		level = slog.LevelError
 		attrs = append(attrs, slog.String("cause", c.cause.Error()))
 	}
-	c.log.LogAttrs(ctx, level, "tools/call", attrs...)
+	c.Log.LogAttrs(ctx, level, "tools/call", attrs...)
 }
 
 func shorten(s string) string {

@@ -2,6 +2,7 @@ package toolcall
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,19 +25,25 @@ const (
 
 // finish makes the result that the client gets from the answer of the tool's function. An answer that breaks the
 // protocol's shape or the tool's own outputSchema is a defect of the tool: logged, and a clean error for the client.
-func (c *call) finish(answer []byte) json.RawMessage {
+func (c *call) finish(ctx context.Context, answer []byte) (json.RawMessage, error) {
 	if most := c.entry.Tool.Contract.MaxResultBytes; most > 0 && len(answer) > most {
 		return c.toolError(outcomeResultTooLarge, "The answer of %s is larger than it may be (%d bytes; allowed: %d). It has "+
-			"run. Ask for less: narrow the arguments or use a smaller limit.", c.entry.Tool.Name, len(answer), most)
+			"run. Ask for less: narrow the arguments or use a smaller limit.", c.entry.Tool.Name, len(answer), most), nil
 	}
 	members, err := c.readAnswer(answer)
 	if err != nil {
-		return c.broken(err)
+		return c.broken(err), nil
+	}
+	if isQuestion(members) {
+		return c.ask(ctx, members)
+	}
+	if err := checkShape(members); err != nil {
+		return c.broken(err), nil
 	}
 	if err := c.checkOutput(members); err != nil {
-		return c.broken(err)
+		return c.broken(err), nil
 	}
-	return c.dress(nil, members)
+	return c.dress(nil, members), nil
 }
 
 func (c *call) broken(cause error) json.RawMessage {
@@ -60,7 +67,7 @@ func (c *call) readAnswer(answer []byte) ([]jsonrpc.Member, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the function's answer: %w", err)
 	}
-	return members, checkShape(members)
+	return members, nil
 }
 
 // structuredResult wraps what a function that knows nothing of Patchbay returned: its answer is the structured content,
@@ -147,7 +154,7 @@ func (c *call) dress(result json.RawMessage, members []jsonrpc.Member) json.RawM
 			panic("reading a result of our own: " + err.Error())
 		}
 	}
-	out := make([]byte, 0, sizeOf(members)+len(c.serverInfo)+128)
+	out := make([]byte, 0, sizeOf(members)+len(c.ServerInfo)+128)
 	out = append(out, '{')
 	if c.Modern {
 		out = append(out, `"resultType":"complete",`...)
@@ -176,13 +183,13 @@ func (c *call) appendMeta(out []byte, meta json.RawMessage) []byte {
 	out = append(out, `"_meta":{`...)
 	if c.Modern {
 		out = append(out, `"`+mcp.MetaServerInfo+`":`...)
-		out = append(out, c.serverInfo...)
+		out = append(out, c.ServerInfo...)
 		out = append(out, ',')
 	}
 	if meta != nil {
 		members, err := jsonrpc.Members(meta)
 		if err != nil {
-			c.log.Warn("dropped a result's _meta", "requestId", c.RequestID, "tool", c.Params.Name, "error", err)
+			c.Log.Warn("dropped a result's _meta", "requestId", c.RequestID, "tool", c.Params.Name, "error", err)
 		}
 		for _, m := range members {
 			if strings.EqualFold(m.Key, mcp.MetaServerInfo) {

@@ -52,19 +52,24 @@ type Request struct {
 	Deadline time.Time
 }
 
-// Caller runs tool calls. It is safe for concurrent use.
-type Caller struct {
-	catalogue  Catalogue
-	functions  Functions
-	serverInfo json.RawMessage
-	log        *slog.Logger
-	now        func() time.Time
+// Config is what tool calls need. All of it is required.
+type Config struct {
+	Catalogue Catalogue
+	Functions Functions
+	Sealer    Sealer
+	// ServerInfo is the Implementation object that every modern result carries.
+	ServerInfo json.RawMessage
+	Log        *slog.Logger
 }
 
-// New returns a Caller. serverInfo is the Implementation object that every modern result carries.
-func New(catalogue Catalogue, functions Functions, serverInfo json.RawMessage, log *slog.Logger) *Caller {
-	return &Caller{catalogue: catalogue, functions: functions, serverInfo: serverInfo, log: log, now: time.Now}
+// Caller runs tool calls. It is safe for concurrent use.
+type Caller struct {
+	Config
+	now func() time.Time
 }
+
+// New returns a Caller.
+func New(config Config) *Caller { return &Caller{Config: config, now: time.Now} }
 
 // Call answers the request with the JSON of a result, or with an error for the client: a *jsonrpc.Error, perhaps inside
 // an *mcp.Answered. Every call writes one line to the log.
@@ -83,6 +88,9 @@ type call struct {
 	entry   *registry.Entry
 	// arguments are the call's arguments with defaults applied.
 	arguments json.RawMessage
+	// state and responses are the tool's own state of the round before and the client's answers to what it asked.
+	state     string
+	responses json.RawMessage
 
 	outcome outcome
 	// cause is what the log says of a failure and the client never sees.
@@ -102,18 +110,21 @@ func (c *call) run(ctx context.Context) (json.RawMessage, error) {
 	if refusal, err := c.checkArguments(); refusal != nil || err != nil {
 		return refusal, err
 	}
+	if err := c.openRound(ctx); err != nil {
+		return nil, err
+	}
 	// The ledger's step and the gates of the contract belong here, between the last check and the invocation.
 	answer, err := c.invoke(ctx)
 	if err != nil {
 		return c.failed(err), nil
 	}
-	return c.finish(answer), nil
+	return c.finish(ctx, answer)
 }
 
 // find looks the tool up. Forbidden tools do not exist for clients, nor do tools whose visibility is permitted for
 // callers without their scopes.
 func (c *call) find(ctx context.Context) error {
-	entry, err := c.catalogue.Lookup(ctx, c.Params.Name)
+	entry, err := c.Catalogue.Lookup(ctx, c.Params.Name)
 	switch {
 	case errors.Is(err, registry.ErrUnknownTool):
 		return c.refuse(outcomeUnknownTool, mcp.UnknownTool(c.Params.Name))
@@ -146,12 +157,12 @@ func (c *call) invoke(ctx context.Context) ([]byte, error) {
 	if !errors.Is(err, function.ErrGone) {
 		return answer, err
 	}
-	c.log.WarnContext(ctx, "function version is gone; reading the catalogue again",
+	c.Log.WarnContext(ctx, "function version is gone; reading the catalogue again",
 		"requestId", c.RequestID, "tool", c.Params.Name, "function", c.entry.Function)
-	if refreshErr := c.catalogue.Refresh(ctx); refreshErr != nil {
+	if refreshErr := c.Catalogue.Refresh(ctx); refreshErr != nil {
 		return nil, fmt.Errorf("%w; and %w", err, refreshErr)
 	}
-	entry, lookupErr := c.catalogue.Lookup(ctx, c.Params.Name)
+	entry, lookupErr := c.Catalogue.Lookup(ctx, c.Params.Name)
 	if lookupErr != nil || entry.Function == c.entry.Function {
 		return nil, err
 	}
@@ -171,9 +182,9 @@ func (c *call) invokeOnce(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	if c.streams() {
-		return c.functions.Stream(ctx, c.entry.Function, payload, c.Progress)
+		return c.Functions.Stream(ctx, c.entry.Function, payload, c.Progress)
 	}
-	return c.functions.Invoke(ctx, c.entry.Function, payload)
+	return c.Functions.Invoke(ctx, c.entry.Function, payload)
 }
 
 // streams reports whether progress can reach the client: it asked for it, and the tool can report it.

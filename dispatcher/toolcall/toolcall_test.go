@@ -20,6 +20,7 @@ import (
 	"patchbay/shared/mcp"
 	"patchbay/shared/principal"
 	"patchbay/shared/registry"
+	"patchbay/shared/seal"
 )
 
 const serverInfo = `{"name":"test","version":"1"}`
@@ -81,7 +82,10 @@ func entry(t *testing.T, contractJSON string) *registry.Entry {
 func run(t *testing.T, f *fixed, change func(*toolcall.Request)) (result string, log map[string]any, err error) {
 	t.Helper()
 	var lines bytes.Buffer
-	caller := toolcall.New(f, f, json.RawMessage(serverInfo), slog.New(slog.NewJSONHandler(&lines, nil)))
+	caller := toolcall.New(toolcall.Config{
+		Catalogue: f, Functions: f, Sealer: seal.New(seal.NewRing(), seal.Options{}),
+		ServerInfo: json.RawMessage(serverInfo), Log: slog.New(slog.NewJSONHandler(&lines, nil)),
+	})
 	request := &toolcall.Request{
 		RequestID: "req-1", ProtocolVersion: mcp.Version20260728, Modern: true, Header: http.Header{},
 		Params:   mcp.Params{Name: "greet", HasName: true},

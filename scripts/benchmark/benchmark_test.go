@@ -98,7 +98,9 @@ func TestEnvelopeIsAsLongAsTheDispatchers(t *testing.T) {
 	}
 	var sent payloads
 	catalogue := single{&registry.Entry{Tool: all[0], Function: functionARN}}
-	caller := toolcall.New(catalogue, &sent, json.RawMessage(`{}`), quiet())
+	caller := toolcall.New(toolcall.Config{
+		Catalogue: catalogue, Functions: &sent, ServerInfo: json.RawMessage(`{}`), Log: quiet(),
+	})
 	message, err := jsonrpc.Decode([]byte(callOf(toolName).body))
 	if err != nil {
 		t.Fatal(err)

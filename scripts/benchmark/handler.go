@@ -70,7 +70,9 @@ func newEndpoint(tools catalogue) (http.Handler, error) {
 	return endpoint.New(endpoint.Config{
 		Server:    server,
 		Catalogue: tools,
-		Caller:    toolcall.New(tools, instant{}, info, quiet()),
+		Caller: toolcall.New(toolcall.Config{
+			Catalogue: tools, Functions: instant{}, ServerInfo: info, Log: quiet(),
+		}),
 		Facts: func(ctx context.Context) (endpoint.Facts, error) {
 			caller, err := gateway.Principal(ctx)
 			return endpoint.Facts{RequestID: gateway.FromContext(ctx).RequestID, Principal: caller}, err

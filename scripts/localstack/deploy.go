@@ -15,6 +15,7 @@ import (
 	"patchbay/scripts/locallambda"
 	"patchbay/shared/contract"
 	"patchbay/shared/registry"
+	"patchbay/shared/seal"
 )
 
 // dispatcherPackage is named by its import path, so that a module that only requires this one can build it too.
@@ -191,11 +192,16 @@ func (d *deployment) writeSecrets(tool *contract.Tool) (string, error) {
 
 // dispatcher deploys the dispatcher and returns its ARN.
 func (d *deployment) dispatcher() (string, error) {
+	keys, err := d.sealKeys()
+	if err != nil {
+		return "", err
+	}
 	environment := map[string]string{
 		"PATCHBAY_TABLE":            Table,
 		"PATCHBAY_LOOPBACK_ORIGINS": "true",
 		"PATCHBAY_CACHE_TTL_MS":     strconv.FormatInt(d.options.CacheTTL.Milliseconds(), 10),
 		"PATCHBAY_ANSWER_WITHIN_MS": strconv.FormatInt(d.answerWithin().Milliseconds(), 10),
+		"PATCHBAY_SEAL_KEYS_FILE":   keys,
 		"AWS_ENDPOINT_URL_LAMBDA":   d.LambdaURL,
 		"AWS_ENDPOINT_URL_DYNAMODB": d.DatabaseURL,
 	}
@@ -212,4 +218,21 @@ func (d *deployment) dispatcher() (string, error) {
 		Timeout:  min(d.answerWithin()+10*time.Second, 15*time.Minute),
 		MemoryMB: 512,
 	})
+}
+
+// sealKeys returns the file with the keys that seal requestState, made at the first start and kept, so that a round that
+// was open over a restart can go on.
+func (d *deployment) sealKeys() (string, error) {
+	file := filepath.Join(d.options.Data, "seal-keys.json")
+	if _, err := os.Stat(file); err == nil {
+		return file, nil
+	}
+	keys, err := seal.NewRing().Encode()
+	if err != nil {
+		return "", fmt.Errorf("making the keys for requestState: %w", err)
+	}
+	if err := os.WriteFile(file, keys, 0o600); err != nil {
+		return "", fmt.Errorf("writing the keys for requestState: %w", err)
+	}
+	return file, nil
 }

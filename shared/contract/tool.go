@@ -9,6 +9,7 @@ package contract
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -40,6 +41,26 @@ type Tool struct {
 	HeaderParams []HeaderParam
 
 	input, output compiled
+
+	digestOnce sync.Once
+	digest     [sha256.Size]byte
+}
+
+// Digest identifies what was published of the tool, definition and contract: two tools with one digest are the same to
+// clients and to the dispatcher.
+func (t *Tool) Digest() [sha256.Size]byte {
+	t.digestOnce.Do(func() {
+		hash := sha256.New()
+		contract, err := json.Marshal(t.Contract)
+		if err != nil {
+			panic("encoding a contract: " + err.Error())
+		}
+		fmt.Fprintf(hash, "%d:", len(t.Definition))
+		hash.Write(t.Definition)
+		hash.Write(contract)
+		hash.Sum(t.digest[:0])
+	})
+	return t.digest
 }
 
 // compiled is a schema that is compiled when it is first needed, and once.
