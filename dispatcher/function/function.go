@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -54,13 +55,16 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("function error %s: %s", f.Type, payload)
 }
 
-// timedOut is the message of an invocation that Lambda stopped at the function's time-out.
-var timedOut = regexp.MustCompile(`Task timed out after [0-9.]+ seconds$`)
+// timedOut is the message of an invocation that Lambda stopped at the function's time-out. It is compiled when a function
+// has failed, not at every cold start.
+var timedOut = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`Task timed out after [0-9.]+ seconds$`)
+})
 
 // TimedOut reports whether Lambda stopped the function at its time-out.
 func (f *Failure) TimedOut() bool {
 	kind, message := f.report()
-	return kind == "Sandbox.Timedout" || timedOut.MatchString(message)
+	return kind == "Sandbox.Timedout" || timedOut().MatchString(message)
 }
 
 // TooLarge reports whether the function's answer was larger than Lambda lets through.

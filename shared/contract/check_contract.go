@@ -2,14 +2,13 @@ package contract
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-var failureCode = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+var failureCode = lazily(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 
 func (c *checker) checkContract(t *Tool) {
 	k := &t.Contract
@@ -106,7 +105,7 @@ func (c *checker) checkFailureModes(modes []FailureMode) {
 	for i, mode := range modes {
 		at := item("/contract/failureModes", i)
 		codes[i] = mode.Code
-		if !failureCode.MatchString(mode.Code) || len(mode.Code) > 64 {
+		if !failureCode.match(mode.Code) || len(mode.Code) > 64 {
 			c.report("failure-mode", at+"/code", `snake_case of at most 64 characters, like "not_found"`,
 				"%q is no code", mode.Code)
 		}

@@ -2,7 +2,6 @@ package contract
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -19,11 +18,11 @@ const (
 )
 
 var (
-	iconSize = regexp.MustCompile(`^(any|[1-9][0-9]*x[1-9][0-9]*)$`)
+	iconSize = lazily(`^(any|[1-9][0-9]*x[1-9][0-9]*)$`)
 	// A prefix is labels separated by dots, each beginning with a letter and ending with a letter or a digit, with
 	// hyphens inside; a name may be empty behind one. Source: basic/index#meta.
-	metaPrefix = regexp.MustCompile(`^[a-zA-Z]([a-zA-Z0-9-]*[a-zA-Z0-9])?(\.[a-zA-Z]([a-zA-Z0-9-]*[a-zA-Z0-9])?)*$`)
-	metaName   = regexp.MustCompile(`^([a-zA-Z0-9]([a-zA-Z0-9._-]*[a-zA-Z0-9])?)?$`)
+	metaPrefix = lazily(`^[a-zA-Z]([a-zA-Z0-9-]*[a-zA-Z0-9])?(\.[a-zA-Z]([a-zA-Z0-9-]*[a-zA-Z0-9])?)*$`)
+	metaName   = lazily(`^([a-zA-Z0-9]([a-zA-Z0-9._-]*[a-zA-Z0-9])?)?$`)
 )
 
 func (c *checker) checkDefinition(d *definition) {
@@ -72,7 +71,7 @@ func (c *checker) checkIcons(icons []mcp.Icon, pointer string) {
 			c.report("icon-source", at+"/src", "an https: URL or a data: URI", "%q is no source of an icon", icon.Src)
 		}
 		for j, size := range icon.Sizes {
-			if !iconSize.MatchString(size) {
+			if !iconSize.match(size) {
 				c.report("icon-size", item(at+"/sizes", j), `"any", or a size like "48x48"`, "%q is no size", size)
 			}
 		}
@@ -116,7 +115,7 @@ func (c *checker) checkMetaKey(key, pointer string) {
 		prefix, name = "", key
 	}
 	switch {
-	case prefixed && !metaPrefix.MatchString(prefix) || !metaName.MatchString(name):
+	case prefixed && !metaPrefix.match(prefix) || !metaName.match(name):
 		c.report("meta-key", pointer, `a name like "region", or one with a prefix like "com.example/region"`,
 			"%q is no key of _meta", key)
 	case isReservedMeta(prefix, name):

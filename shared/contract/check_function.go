@@ -13,14 +13,14 @@ const localPrefix = "local:"
 
 // The forms that AWS gives its names: Lambda's FunctionName, Qualifier, Handler and Environment in its API reference.
 var (
-	lambdaARN = regexp.MustCompile(
+	lambdaARN = lazily(
 		`^arn:aws(?:-cn|-us-gov)?:lambda:[a-z]{2}(?:-[a-z]+)+-[0-9]:[0-9]{12}:function:[a-zA-Z0-9_-]{1,64}(:.+)?$`)
-	localFunction = regexp.MustCompile(`^local:[a-zA-Z0-9_-]{1,64}$`)
-	qualifier     = regexp.MustCompile(`^:[a-zA-Z0-9_-]{1,128}$`)
-	handlerName   = regexp.MustCompile(`^[A-Za-z0-9_./-]+\.[A-Za-z0-9_]+$`)
-	variableName  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]+$`)
-	secretName    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
-	stateName     = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+	localFunction = lazily(`^local:[a-zA-Z0-9_-]{1,64}$`)
+	qualifier     = lazily(`^:[a-zA-Z0-9_-]{1,128}$`)
+	handlerName   = lazily(`^[A-Za-z0-9_./-]+\.[A-Za-z0-9_]+$`)
+	variableName  = lazily(`^[A-Za-z][A-Za-z0-9_]+$`)
+	secretName    = lazily(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
+	stateName     = lazily(`^[a-z][a-z0-9_-]{0,31}$`)
 )
 
 func (c *checker) checkFunction(k *Contract) {
@@ -54,15 +54,15 @@ func (c *checker) checkARN(arn string) {
 		pointer = "/contract/function/arn"
 		allowed = "arn:aws:lambda:REGION:ACCOUNT:function:NAME:VERSION-OR-ALIAS, or local:NAME in the local stack"
 	)
-	match := lambdaARN.FindStringSubmatch(arn)
+	match := lambdaARN().FindStringSubmatch(arn)
 	switch {
-	case localFunction.MatchString(arn):
+	case localFunction.match(arn):
 	case match == nil:
 		c.report("function-arn", pointer, allowed, "%q is no ARN of a Lambda function", arn)
 	case match[1] == "":
 		c.report("function-arn", pointer, allowed, "the ARN names no version or alias, so the code behind the checked "+
 			"schema could change at any time")
-	case !qualifier.MatchString(match[1]):
+	case !qualifier.match(match[1]):
 		c.report("function-arn", pointer, allowed, "%q is neither a version nor an alias", match[1][1:])
 	}
 }
@@ -97,7 +97,7 @@ func (c *checker) checkHandler(f *Function) {
 			c.report("function-handler", pointer, "no field", "a Go program is its own handler")
 		}
 	case RuntimeNodeJS, RuntimePython:
-		if !handlerName.MatchString(f.Handler) || len(f.Handler) > 128 {
+		if !handlerName.match(f.Handler) || len(f.Handler) > 128 {
 			c.report("function-handler", pointer, `a file without its ending, a dot and a function, like "main.handler"`,
 				"%q is no handler of a %s function", f.Handler, f.Runtime)
 		}
@@ -113,7 +113,7 @@ func (c *checker) checkEnvironment(environment map[string]string) {
 		at := child(pointer, name)
 		size += len(name) + len(environment[name])
 		switch {
-		case !variableName.MatchString(name) || isReservedVariable(name):
+		case !variableName.match(name) || isReservedVariable(name):
 			c.report("environment-name", at, "two or more of A-Z a-z 0-9 _, a letter first, not beginning with AWS_, LAMBDA_ "+
 				"or PATCHBAY_", "the variable %q cannot be set", name)
 		case looksSecret(name):
@@ -133,9 +133,9 @@ func isReservedVariable(name string) bool {
 	})
 }
 
-func (c *checker) checkNames(id string, names []string, pointer string, form *regexp.Regexp, allowed string) {
+func (c *checker) checkNames(id string, names []string, pointer string, form pattern, allowed string) {
 	for i, name := range names {
-		if !form.MatchString(name) {
+		if !form.match(name) {
 			c.report(id, item(pointer, i), allowed, "%q is no such name", name)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -95,7 +94,7 @@ func (l *loader) tool(folder string) *Tool {
 	if strings.HasPrefix(folder, "_") || strings.HasPrefix(folder, ".") || !l.exists(name) {
 		return nil
 	}
-	if !folderName.MatchString(folder) {
+	if !folderName.match(folder) {
 		l.report(folder, "folder-name", "a-z, then a-z 0-9 _; the tool's name may differ from it",
 			"a tool's folder cannot have this name")
 	}
@@ -112,7 +111,7 @@ func (l *loader) tool(folder string) *Tool {
 }
 
 // folderName is what Go packages, Lambda functions and every file system take alike.
-var folderName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+var folderName = lazily(`^[a-z][a-z0-9_]*$`)
 
 func (l *loader) exists(name string) bool {
 	_, err := os.Lstat(filepath.Join(l.dir, name))
