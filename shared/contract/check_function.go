@@ -2,7 +2,6 @@ package contract
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"

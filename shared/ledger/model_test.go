@@ -143,6 +143,7 @@ type model struct {
 // modelTable is a content of the table, with what is often looked at.
 type modelTable struct {
 	items  memory
+	ids    map[key]int32 // each item's, from 1
 	record *record
 	// result is who the result of the record's owner is from, 0 when there is none; resultUntil when its replay ends.
 	result      int8
@@ -302,8 +303,8 @@ func (m *model) answers(w world, at int32, i int) []world {
 	case askClock:
 		answer(w, reply{now: m.now(&w)}, 0)
 	case askGet:
-		found := m.tables[w.table].items[asked.key]
-		answer(w, reply{item: found}, m.internItem(found))
+		table := &m.tables[w.table]
+		answer(w, reply{item: table.items[asked.key]}, table.ids[asked.key])
 	case askWrite:
 		m.answerWrite(w, at, h, answer)
 	case askStart:
@@ -324,11 +325,12 @@ func (m *model) answerWrite(w world, at, h int32, answer func(world, reply, int3
 	asked := &m.histories[h].asked
 	made := w
 	ok := m.land(&made, at, h)
-	met := m.tables[w.table].items[asked.write.key]
 	if ok {
-		met = nil
+		answer(made, reply{ok: true}, 0)
+	} else {
+		table := &m.tables[w.table]
+		answer(made, reply{item: table.items[asked.write.key]}, table.ids[asked.write.key])
 	}
-	answer(made, reply{ok: ok, item: met}, m.internItem(met))
 	if w.faults > 0 && w.late == 0 {
 		w.faults--
 		w.late = h
@@ -510,9 +512,6 @@ func (m *model) child(parent int32, r reply, key replyKey) int32 {
 }
 
 func (m *model) internItem(i item) int32 {
-	if i == nil {
-		return 0
-	}
 	text := dump(i)
 	id, found := m.items[text]
 	if !found {
@@ -523,23 +522,22 @@ func (m *model) internItem(i item) int32 {
 }
 
 func (m *model) internTable(table memory) int32 {
-	ids := make([]int32, 0, len(table))
-	for _, i := range table {
-		ids = append(ids, m.internItem(i))
+	ids := map[key]int32{}
+	for k, i := range table {
+		ids[k] = m.internItem(i)
 	}
-	slices.Sort(ids)
-	text := fmt.Sprint(ids)
+	text := fmt.Sprint(slices.Sorted(maps.Values(ids)))
 	id, found := m.tableIDs[text]
 	if !found {
 		id = int32(len(m.tables))
-		m.tables = append(m.tables, m.newTable(table))
+		m.tables = append(m.tables, m.newTable(table, ids))
 		m.tableIDs[text] = id
 	}
 	return id
 }
 
-func (m *model) newTable(items memory) modelTable {
-	table := modelTable{items: items}
+func (m *model) newTable(items memory, ids map[key]int32) modelTable {
+	table := modelTable{items: items, ids: ids}
 	var err error
 	if table.record, err = decodeMet(m.call.ID, items[leaseKey(m.call.ID)]); err != nil {
 		m.Fatal(err)
