@@ -162,12 +162,11 @@ func TestStateOfAnotherCallOpensNothing(t *testing.T) {
 		"of another server": func(r *rounds, _ *string, _ *toolcall.Request) { *r = *newRounds(t, seal.Options{}) },
 		"expired":           func(*rounds, *string, *toolcall.Request) { now = now.Add(time.Hour) },
 	} {
+		now = time.Now()
 		r := newRounds(t, seal.Options{Now: clock})
 		who := func(q *toolcall.Request) { q.Principal = principal.Principal{Subject: "ada", Issuer: "i"} }
 		state := r.ask(t, who)
 		r.invoked = nil
-		var request toolcall.Request
-		change(r, &state, &request)
 		_, err := r.call(t, &state, `{}`, func(q *toolcall.Request) {
 			who(q)
 			change(r, &state, q)
