@@ -1,0 +1,6 @@
+//go:build !race
+
+package ledger
+
+// raceDetector says that tests run several times slower.
+const raceDetector = false
