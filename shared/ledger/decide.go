@@ -95,9 +95,9 @@ func (c change) made(met *record) bool {
 	return met != nil && met.owner == c.put.owner && met.state == c.put.state
 }
 
-// complete is the owner's last step, on the decision that there is no other's record in the way. It holds on the owner's
-// equality, in whatever state the record is, or when there is no record any more: what ran is better recorded late than
-// never.
+// complete is the owner's last step, on the decision that there is no other's record in the way. It holds on the
+// owner's equality, in whatever state the record is, or when there is no record any more: what ran is better recorded
+// late than never.
 func complete(leased *record, d decision, found *result) change {
 	when := d.when
 	if when.free {

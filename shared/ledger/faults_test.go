@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestRequests counts what each operation costs, on an engine that returns the item in the way and on one that does not.
+// TestRequests counts what each operation costs, on an engine that returns the item in the way and on one that does
+// not.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []struct {
@@ -284,7 +285,8 @@ func TestContention(t *testing.T) {
 	f := newFixture(t)
 	call := f.call("k")
 	other := f.another()
-	f.Ledger.store = &dynamoStore{table: f.table, db: &watchedDB{DB: f.db.DB, table: f.table, onWrite: func(_ key, send func() error) error {
+	other.store = &dynamoStore{db: f.db.DB, table: f.table} // not held up
+	f.db.onWrite = func(_ key, send func() error) error {
 		lease, met, err := other.Acquire(t.Context(), call)
 		if lease == nil {
 			t.Errorf("no lease but %+v, %v", met, err)
@@ -292,7 +294,7 @@ func TestContention(t *testing.T) {
 		err = send()
 		f.must(lease.Release(t.Context()))
 		return err
-	}}}
+	}
 	if lease, met, err := f.Acquire(t.Context(), call); lease != nil || !errors.Is(err, errContended) {
 		t.Errorf("lease %v, record %+v, error %v", lease, met, err)
 	}

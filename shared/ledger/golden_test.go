@@ -14,8 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file of the current stored formats")
 
-// goldenFile holds the items of a ledger in version 1 of each format. Never write it again once that version is released:
-// start a file for the next version, and keep reading this one.
+// goldenFile holds the items of a ledger in version 1 of each format. Never write it again once that version is
+// released: start a file for the next version, and keep reading this one.
 const goldenFile = "testdata/golden/v1.json"
 
 // goldenValue is an attribute as in DynamoDB's JSON.
@@ -56,9 +56,9 @@ func goldenAttribute(value types.AttributeValue) (v goldenValue) {
 var goldenText = strings.Repeat("All is well. ", 100)
 
 // TestGolden reads a ledger that the release with version 1 of the formats wrote: a lease that runs, one that ran out
-// over its stored result, completed records with a plain and a compressed result, one of them to be replayed for a while
-// only, unknown outcomes of a tool that is idempotent and of one that is not, and a claim. The keys in it are hashes, so
-// it also holds how IDs are made.
+// over its stored result, completed records with a plain and a compressed result, one of them to be replayed for a
+// while only, unknown outcomes of a tool that is idempotent and of one that is not, and a claim. The keys in it are
+// hashes, so it also holds how IDs are made.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

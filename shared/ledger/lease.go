@@ -81,8 +81,8 @@ const (
 	finishFail     finish = "failed"
 )
 
-// Acquire takes a lease on a call. When it cannot, the lease is nil and the record says why; of any number of callers at
-// most one holds a lease. After an error there may be a lease that nobody holds; nothing has run.
+// Acquire takes a lease on a call. When it cannot, the lease is nil and the record says why; of any number of callers
+// at most one holds a lease. After an error there may be a lease that nobody holds; nothing has run.
 //
 // It costs one small write, and where that meets another record what Read costs, less the first read on DynamoDB.
 func (l *Ledger) Acquire(ctx context.Context, call Call) (*Lease, Record, error) {
@@ -102,9 +102,9 @@ func (l *Ledger) Acquire(ctx context.Context, call Call) (*Lease, Record, error)
 	return lease, Record{}, nil
 }
 
-// contend makes the change that next gives for a time and the decision that the key may be taken, at first for now and as
-// if there were no record. When others are faster, what they left decides anew. It ends with the change made or with the
-// record that rules it out.
+// contend makes the change that next gives for a time and the decision that the key may be taken, at first for now
+// and as if there were no record. When others are faster, what they left decides anew. It ends with the change made
+// or with the record that rules it out.
 func (l *Ledger) contend(
 	ctx context.Context, id ID, query Query, now time.Time, next func(time.Time, decision) change,
 ) (won bool, answer Record, err error) {
@@ -128,8 +128,8 @@ func (l *Lease) MayStart(now time.Time) bool { return now.Round(0).Before(l.begu
 
 // Complete records the result, to be replayed until a time, the zero time meaning as long as the record lasts. It
 // returns nil when the record is now completed with this result. Otherwise the owner was fenced out, and the record
-// returned is what to answer with. After an error it may be called again with the same result; nobody knows then whether
-// the result is recorded, so neither Release nor Fail may follow.
+// returned is what to answer with. After an error it may be called again with the same result; nobody knows then
+// whether the result is recorded, so neither Release nor Fail may follow.
 //
 // It costs one write of the result and one small one.
 func (l *Lease) Complete(ctx context.Context, data []byte, replayUntil time.Time) (fencedBy *Record, err error) {

@@ -9,13 +9,13 @@
 //	   └────Release──────┘  └──Fail, or the lease runs out without a result──► unknown ──► Acquire, idempotent tools only
 //	   └────Resolve, or the record's end, from any state──────────────────────────┘
 //
-// All steps are conditional writes of one item, all reads are consistent, and a record that has ended counts as absent
-// everywhere, whether or not DynamoDB has deleted it. The owner of a lease is a random token. It writes its result under
-// that token first and then completes the record on the owner's equality alone, never on time: an owner that was fenced
-// out, because its lease ran out and another was taken, learns of it and answers with the winner's record. Whoever meets
-// a lease that ran out looks for its owner's result first, so an owner that died between the two writes loses nothing.
-// After a write whose answer was lost, the item tells whether it was made. decide.go holds all of these rules as pure
-// functions; the tests walk every interleaving of their steps.
+// All steps are conditional writes of one item, all reads are consistent, and a record that has ended counts as
+// absent everywhere, whether or not DynamoDB has deleted it. The owner of a lease is a random token. It writes its
+// result under that token first and then completes the record on the owner's equality alone, never on time: an owner
+// that was fenced out, because its lease ran out and another was taken, learns of it and answers with the winner's
+// record. Whoever meets a lease that ran out looks for its owner's result first, so an owner that died between the
+// two writes loses nothing. After a write whose answer was lost, the item tells whether it was made. decide.go holds
+// all of these rules as pure functions; the tests walk every interleaving of their steps.
 //
 // The items of a table, by partition key and sort key:
 //
@@ -83,8 +83,8 @@ const (
 	Completed
 	// Leased means that the call is being run.
 	Leased
-	// Unknown means that the call was begun and nobody knows how it ended. It is not run again before the record ends or
-	// an operator resolves it.
+	// Unknown means that the call was begun and nobody knows how it ended. It is not run again before the record ends
+	// or an operator resolves it.
 	Unknown
 	// Conflict means that the key belongs to a call with other arguments.
 	Conflict
@@ -130,8 +130,8 @@ type Query struct {
 }
 
 // Read returns the record of id as it counts for a call: an ended one is Free, and so is an unknown outcome of a tool
-// that was idempotent when it ran and is now. It writes in one case only: when a lease ran out and its owner's result is
-// there, the record is completed before the result is returned, so that no later lease can lead to another one.
+// that was idempotent when it ran and is now. It writes in one case only: when a lease ran out and its owner's result
+// is there, the record is completed before the result is returned, so that no later lease can lead to another one.
 //
 // It costs one consistent read for Free, Leased, Unknown by Fail and Conflict, and two for Completed; a lease that ran
 // out costs a read, and a write where there is a result.

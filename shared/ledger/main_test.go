@@ -81,7 +81,8 @@ func (f *fixture) pass(d time.Duration) {
 
 // call is a call of a tool that is not idempotent.
 func (f *fixture) call(key string) Call {
-	return Call{ID: NewID("user", "tool", key), Query: Query{Digest: [32]byte{1}}, Timeout: 10 * time.Second, TTL: time.Hour}
+	id, query := NewID("user", "tool", key), Query{Digest: [32]byte{1}}
+	return Call{ID: id, Query: query, Timeout: 10 * time.Second, TTL: time.Hour}
 }
 
 // leaseTime is how long a lease on such a call lasts.

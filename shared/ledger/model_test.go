@@ -11,10 +11,11 @@ import (
 )
 
 // TestModel walks every interleaving of the steps of two or three actors. A step is a request to the table, a look at
-// the clock, or the beginning or the end of a tool's run. Between any two of them time may pass (past the start window, a
-// lease, a replay, a record), a tool that was left alone may end, and some writes lose their answer: they are made at once,
-// at any later time, or never. An actor that dies, or whose read fails, is one whose next step never comes, and every
-// beginning of every course is such a case; where a tool is left running by that, the step is that its connection broke.
+// the clock, or the beginning or the end of a tool's run. Between any two of them time may pass (past the start
+// window, a lease, a replay, a record), a tool that was left alone may end, and some writes lose their answer: they
+// are made at once, at any later time, or never. An actor that dies, or whose read fails, is one whose next step
+// never comes, and every beginning of every course is such a case; where a tool is left running by that, the step is
+// that its connection broke.
 //
 // In every state of every course it must hold that
 //   - no tool runs twice at the same time, and a tool that is not idempotent has its effect once, unless its record
@@ -179,8 +180,9 @@ type observedKey struct {
 func newModel(t *testing.T, call Call, times []time.Duration) *model {
 	m := &model{
 		T: t, call: call, times: times, start: time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC), operator: nobody,
-		histories: make([]history, 1), children: map[childKey]int32{}, local: map[localKey]int32{}, tableIDs: map[string]int32{},
-		items: map[string]int32{}, written: map[writeKey]writeResult{}, observed: map[observedKey]Record{},
+		histories: make([]history, 1), children: map[childKey]int32{}, local: map[localKey]int32{},
+		tableIDs: map[string]int32{},
+		items:    map[string]int32{}, written: map[writeKey]writeResult{}, observed: map[observedKey]Record{},
 		seen: map[world]struct{}{},
 	}
 	m.internTable(memory{})
@@ -426,7 +428,8 @@ func (m *model) checkRecord(w *world) {
 	}
 	at := int32(len(m.worlds) - 1)
 	if w.promised != 0 && (met.Status != Completed || ownerIndex(string(met.Result)) != w.promised) {
-		m.violation(at, fmt.Sprintf("the result of %d was completed, and a reader finds %s with %q", w.promised, met.Status, met.Result))
+		m.violation(at, fmt.Sprintf(
+			"the result of %d was completed, and a reader finds %s with %q", w.promised, met.Status, met.Result))
 	}
 }
 
@@ -434,7 +437,8 @@ func (m *model) checkRecord(w *world) {
 func (m *model) observe(w *world) Record {
 	at := int32(len(m.worlds) - 1)
 	now := m.now(w)
-	l := newLedger(&memoryStore{m.tables[w.table].items}, func() time.Time { return now }, func() string { return "observer" })
+	table := &memoryStore{m.tables[w.table].items}
+	l := newLedger(table, func() time.Time { return now }, func() string { return "observer" })
 	met, err := l.Read(context.Background(), m.call.ID, m.call.Query)
 	if err != nil {
 		m.violation(at, fmt.Sprintf("a reader fails: %v", err))
@@ -442,10 +446,16 @@ func (m *model) observe(w *world) Record {
 	if lease, _, err := l.Acquire(context.Background(), m.call); (lease != nil) != (met.Status == Free) || err != nil {
 		m.violation(at, fmt.Sprintf("a reader finds %s, and gets a lease: %v, %v", met.Status, lease != nil, err))
 	}
-	table := &m.tables[w.table]
+	m.checkEnds(w, at, met)
+	return met
+}
+
+// checkEnds is about a record that ended or whose lease did, and what a reader made of it.
+func (m *model) checkEnds(w *world, at int32, met Record) {
+	table, now := &m.tables[w.table], m.now(w)
 	r := table.record
 	if r == nil {
-		return met
+		return
 	}
 	if table.result != 0 && m.lasts(w) && !now.Before(r.leaseUntil) && met.Status != Completed {
 		m.violation(at, fmt.Sprintf("the result of %d is lost: a reader finds %s", table.result, met.Status))
@@ -456,7 +466,6 @@ func (m *model) observe(w *world) Record {
 	if longest := now.Add(time.Minute + m.call.TTL).Unix(); r.expires > longest {
 		m.violation(at, fmt.Sprintf("a record lasts %d s too long", r.expires-longest))
 	}
-	return met
 }
 
 // ownerIndex numbers those who have results, from 1.
@@ -578,7 +587,8 @@ func (m *model) violation(at int32, problem string) {
 }
 
 func (m *model) describe(w *world) string {
-	text := fmt.Sprintf("at %-6v running %03b faults %d late %d acted %08b |", m.times[w.time], w.running, w.faults, w.late, w.acted)
+	text := fmt.Sprintf("at %-6v running %03b faults %d late %d acted %08b |",
+		m.times[w.time], w.running, w.faults, w.late, w.acted)
 	for _, h := range w.actors {
 		if h == nobody {
 			text += " -"
@@ -588,8 +598,8 @@ func (m *model) describe(w *world) string {
 		names := [...]string{"nothing", "clock", "get", "write", "start", "end", "deliver", "pause"}
 		text += fmt.Sprintf(" %s(%.1s%.1s)", names[asked.kind], asked.key.sk, asked.write.key.sk)
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(m.tables[w.table].items), func(a, b key) int { return strings.Compare(a.pk, b.pk) }) {
-		d := decoder{item: m.tables[w.table].items[k]}
+	for k, stored := range m.tables[w.table].items {
+		d := decoder{item: stored}
 		if k.sk == "LEASE" {
 			text += fmt.Sprintf(" | %s %s", d.text("state"), d.text("owner"))
 			continue

@@ -14,8 +14,8 @@ const (
 	stateUnknown   state = "unknown"
 )
 
-// The newest format versions of the items that this release reads, and those that it writes. Raise one with every change
-// that an older release would misread or lose when it writes the item again, and keep reading the old.
+// The newest format versions of the items that this release reads, and those that it writes. Raise one with every
+// change that an older release would misread or lose when it writes the item again, and keep reading the old.
 const (
 	recordVersion = 1
 	resultVersion = 1

@@ -34,8 +34,8 @@ type write struct {
 type store interface {
 	// get returns an item; nil when there is none.
 	get(ctx context.Context, k key) (item, error)
-	// write reports whether w was made. If not because its condition does not hold, the error is nil and met is the item
-	// in the way, where the table tells. After an error, w may have been made or not.
+	// write reports whether w was made. If not because its condition does not hold, the error is nil and met is the
+	// item in the way, where the table tells. After an error, w may have been made or not.
 	write(ctx context.Context, w write) (met item, ok bool, err error)
 }
 

@@ -32,9 +32,9 @@ type TableDB interface {
 	) (*dynamodb.UpdateTimeToLiveOutput, error)
 }
 
-// CreateTable creates a ledger's table for local use and tests and returns when it can be used; one that exists is left
-// alone. On AWS the table is part of the deployed stack, with the same keys and the same TTL attribute. An engine without
-// TTL keeps ended items, which changes nothing but its size.
+// CreateTable creates a ledger's table for local use and tests and returns when it can be used; one that exists is
+// left alone. On AWS the table is part of the deployed stack, with the same keys and the same TTL attribute. An
+// engine without TTL keeps ended items, which changes nothing but its size.
 func CreateTable(ctx context.Context, db TableDB, table string) error {
 	_, err := db.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName:   aws.String(table),
