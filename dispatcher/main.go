@@ -16,6 +16,7 @@ import (
 	"patchbay/dispatcher/function"
 	"patchbay/dispatcher/gateway"
 	"patchbay/dispatcher/toolcall"
+	"patchbay/shared/ledger"
 	"patchbay/shared/registry"
 )
 
@@ -43,7 +44,8 @@ func newHandler(getenv func(string) string, log *slog.Logger) (gateway.Handler, 
 	if err != nil {
 		return nil, fmt.Errorf("encoding serverInfo: %w", err)
 	}
-	catalogue := registry.NewReader(settings.dynamoDB(), settings.table, registry.ReaderOptions{})
+	db := settings.dynamoDB()
+	catalogue := registry.NewReader(db, settings.table, registry.ReaderOptions{})
 	functions := function.New(settings.lambda())
 	handler, err := endpoint.New(endpoint.Config{
 		Server:          server,
@@ -55,7 +57,8 @@ func newHandler(getenv func(string) string, log *slog.Logger) (gateway.Handler, 
 		AnswerWithin:    settings.answerWithin,
 		Catalogue:       catalogue,
 		Caller: toolcall.New(toolcall.Config{
-			Catalogue: catalogue, Functions: functions, Sealer: settings.sealer(), ServerInfo: info, Log: log,
+			Catalogue: catalogue, Functions: functions, Sealer: settings.sealer(),
+			Ledger: ledger.New(db, settings.ledgerTable, ledger.Options{}), ServerInfo: info, Log: log,
 		}),
 		Facts: facts,
 		Log:   log,

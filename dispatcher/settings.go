@@ -27,6 +27,7 @@ type settings struct {
 
 	serverFile      string
 	table           string
+	ledgerTable     string
 	origins         []string
 	loopbackOrigins bool
 	cacheTTL        time.Duration
@@ -49,6 +50,7 @@ func readSettings(getenv func(string) string) (*settings, error) {
 		dynamoDBURL:     getenv("AWS_ENDPOINT_URL_DYNAMODB"),
 		serverFile:      filepath.Join(getenv("LAMBDA_TASK_ROOT"), "server.json"),
 		table:           env.required("PATCHBAY_TABLE"),
+		ledgerTable:     env.required("PATCHBAY_LEDGER_TABLE"),
 		origins:         strings.Fields(getenv("PATCHBAY_ORIGINS")),
 		loopbackOrigins: env.boolean("PATCHBAY_LOOPBACK_ORIGINS"),
 		cacheTTL:        env.milliseconds("PATCHBAY_CACHE_TTL_MS", 5*time.Minute),

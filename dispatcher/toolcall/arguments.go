@@ -15,7 +15,7 @@ var noArguments = json.RawMessage("{}")
 
 // checkArguments applies the schema's defaults and validates. A failure is a tool execution error, so that a model reads
 // it and tries again (server/tools#error-handling).
-func (c *call) checkArguments() (json.RawMessage, error) {
+func (c *call) checkArguments() (reply, error) {
 	input, err := c.entry.Tool.InputSchema()
 	if err != nil {
 		return nil, c.defect(fmt.Errorf("compiling inputSchema of %s: %w", c.entry.Tool.Name, err))
@@ -59,6 +59,7 @@ func (c *call) payload() ([]byte, error) {
 		},
 		InputResponses: c.responses,
 		State:          c.state,
+		IdempotencyKey: c.key,
 		Deadline:       c.Deadline.UnixMilli(),
 	})
 	if err != nil {

@@ -35,17 +35,17 @@ const (
 	outcomeCapability  outcome = "missing_capability"
 	outcomeAsks        outcome = "input_required"
 	outcomeCannotAsk   outcome = "cannot_ask"
+	outcomeKey         outcome = "bad_idempotency_key"
+	outcomeNoKey       outcome = "idempotency_key_missing"
+	outcomeReplayed    outcome = "replayed"
+	outcomeInFlight    outcome = "in_flight"
+	outcomeConflict    outcome = "key_conflict"
+	outcomeUncertain   outcome = "outcome_unknown"
+	outcomeLedger      outcome = "ledger_unavailable"
+	outcomeUnrecorded  outcome = "outcome_not_recorded"
 
 	outcomeResultTooLarge outcome = "result_too_large"
 )
-
-// refused carries an answer that was made while the call was resolved again.
-type refused struct {
-	result json.RawMessage
-	err    error
-}
-
-func (r *refused) Error() string { return "refused by the new version's schema" }
 
 func (c *call) refuse(outcome outcome, err error) error {
 	c.outcome = outcome
@@ -54,11 +54,7 @@ func (c *call) refuse(outcome outcome, err error) error {
 
 // failed turns what went wrong with an invocation into an answer that says what the model can do and nothing of the
 // inside; the cause goes to the log under the request id that the answer names.
-func (c *call) failed(err error) json.RawMessage {
-	var again *refused
-	if errors.As(err, &again) && again.result != nil {
-		return again.result
-	}
+func (c *call) failed(err error) reply {
 	c.cause = err
 	name := c.entry.Tool.Name
 	switch {
@@ -81,7 +77,7 @@ func (c *call) failed(err error) json.RawMessage {
 }
 
 // crashed answers for a function that ran and failed on its own.
-func (c *call) crashed(err error) json.RawMessage {
+func (c *call) crashed(err error) reply {
 	name := c.entry.Tool.Name
 	var failure *function.Failure
 	if !errors.As(err, &failure) {
@@ -102,16 +98,13 @@ func (c *call) crashed(err error) json.RawMessage {
 }
 
 // toolError is a tool execution error made by the dispatcher: a result that a model reads.
-func (c *call) toolError(outcome outcome, format string, args ...any) json.RawMessage {
+func (c *call) toolError(outcome outcome, format string, args ...any) reply {
 	c.outcome = outcome
-	result, err := json.Marshal(mcp.CallToolResult{
-		Content: []mcp.Content{{Type: "text", Text: fmt.Sprintf(format, args...)}},
-		IsError: true,
-	})
+	content, err := json.Marshal([]mcp.Content{{Type: "text", Text: fmt.Sprintf(format, args...)}})
 	if err != nil {
-		panic("encoding a result of text: " + err.Error())
+		panic("encoding a block of text: " + err.Error())
 	}
-	return c.dress(result, nil)
+	return reply{{Key: memberContent, Value: content}, {Key: memberIsError, Value: json.RawMessage("true")}}
 }
 
 // record writes the call's line to the log.

@@ -25,35 +25,78 @@ const (
 
 // finish makes the result that the client gets from the answer of the tool's function. An answer that breaks the
 // protocol's shape or the tool's own outputSchema is a defect of the tool: logged, and a clean error for the client.
-func (c *call) finish(ctx context.Context, answer []byte) (json.RawMessage, error) {
+func (c *call) finish(ctx context.Context, answer []byte) (reply, trace, error) {
 	if most := c.entry.Tool.Contract.MaxResultBytes; most > 0 && len(answer) > most {
 		return c.toolError(outcomeResultTooLarge, "The answer of %s is larger than it may be (%d bytes; allowed: %d). It has "+
-			"run. Ask for less: narrow the arguments or use a smaller limit.", c.entry.Tool.Name, len(answer), most), nil
+			"run. Ask for less: narrow the arguments or use a smaller limit.", c.entry.Tool.Name, len(answer), most), traceAnswered, nil
 	}
 	members, err := c.readAnswer(answer)
 	if err != nil {
-		return c.broken(err), nil
+		return c.broken(err), traceAnswered, nil
 	}
 	if isQuestion(members) {
-		return c.ask(ctx, members)
+		reply, err := c.ask(ctx, members)
+		return reply, traceNone, err
 	}
 	if err := checkShape(members); err != nil {
-		return c.broken(err), nil
+		return c.broken(err), traceAnswered, nil
 	}
 	if err := c.checkOutput(members); err != nil {
-		return c.broken(err), nil
+		return c.broken(err), traceAnswered, nil
 	}
-	return c.dress(nil, members), nil
+	return members, c.traceOfResult(members), nil
 }
 
-func (c *call) broken(cause error) json.RawMessage {
+// traceOfResult lets a failure that the contract declares to have no effect leave none. A code that it does not declare
+// is a defect of the tool, and the failure counts as any other.
+func (c *call) traceOfResult(members reply) trace {
+	if c.outcome != outcomeToolError {
+		return traceAnswered
+	}
+	code := failureCode(members)
+	if code == "" {
+		return traceAnswered
+	}
+	for _, mode := range c.entry.Tool.Contract.FailureModes {
+		if mode.Code != code {
+			continue
+		}
+		if mode.Effect == contract.EffectNone {
+			return traceNone
+		}
+		return traceAnswered
+	}
+	c.Log.Error("a tool failed with a code that its contract does not declare",
+		"requestId", c.RequestID, "tool", c.entry.Tool.Name, "code", shorten(code))
+	return traceAnswered
+}
+
+// failureCode is the declared failure mode that a tool error names; empty when it names none.
+func failureCode(members reply) string {
+	for _, m := range members {
+		if m.Key != memberMeta {
+			continue
+		}
+		var meta struct {
+			Failure struct {
+				Code string `json:"code"`
+			} `json:"dev.patchbay/failure"`
+		}
+		if json.Unmarshal(m.Value, &meta) == nil {
+			return meta.Failure.Code
+		}
+	}
+	return ""
+}
+
+func (c *call) broken(cause error) reply {
 	c.cause = cause
 	return c.toolError(outcomeDefect, "%s answered in a way that breaks its own contract, so its answer was discarded. It "+
 		"has run, and its effects are unknown. Tell an operator the request id %s.", c.entry.Tool.Name, c.RequestID)
 }
 
 // readAnswer returns the members of the tool's result.
-func (c *call) readAnswer(answer []byte) ([]jsonrpc.Member, error) {
+func (c *call) readAnswer(answer []byte) (reply, error) {
 	if !utf8.Valid(answer) {
 		answer = bytes.ToValidUTF8(answer, []byte("\uFFFD"))
 	}
@@ -72,19 +115,19 @@ func (c *call) readAnswer(answer []byte) ([]jsonrpc.Member, error) {
 
 // structuredResult wraps what a function that knows nothing of Patchbay returned: its answer is the structured content,
 // repeated as text for clients that read no other (server/tools#structured-content).
-func structuredResult(answer json.RawMessage) []jsonrpc.Member {
+func structuredResult(answer json.RawMessage) reply {
 	content, err := json.Marshal([]mcp.Content{{Type: "text", Text: string(answer)}})
 	if err != nil {
 		panic("encoding a text block: " + err.Error())
 	}
-	return []jsonrpc.Member{
+	return reply{
 		{Key: memberContent, Value: content},
 		{Key: memberStructured, Value: answer},
 	}
 }
 
 // checkShape refuses what is no CallToolResult.
-func checkShape(members []jsonrpc.Member) error {
+func checkShape(members reply) error {
 	var hasContent bool
 	for _, m := range members {
 		switch m.Key {
@@ -115,7 +158,7 @@ func checkShape(members []jsonrpc.Member) error {
 
 // checkOutput holds the tool to its outputSchema. An error result need not have structured content
 // (server/tools#output-schema).
-func (c *call) checkOutput(members []jsonrpc.Member) error {
+func (c *call) checkOutput(members reply) error {
 	var structured, failed json.RawMessage
 	for _, m := range members {
 		switch m.Key {
@@ -145,19 +188,13 @@ func (c *call) checkOutput(members []jsonrpc.Member) error {
 	return nil
 }
 
-// dress writes the result for the client's era from its members, or from result when there are none: resultType and
-// serverInfo belong to every modern result, and to none of an earlier revision.
-func (c *call) dress(result json.RawMessage, members []jsonrpc.Member) json.RawMessage {
-	if members == nil {
-		var err error
-		if members, err = jsonrpc.Members(result); err != nil {
-			panic("reading a result of our own: " + err.Error())
-		}
-	}
+// dress writes the result for the client's era: resultType and serverInfo belong to every modern result, and to none of
+// an earlier revision.
+func (c *call) dress(members reply) json.RawMessage {
 	out := make([]byte, 0, sizeOf(members)+len(c.ServerInfo)+128)
 	out = append(out, '{')
 	if c.Modern {
-		out = append(out, `"resultType":"complete",`...)
+		out = append(out, `"resultType":"`+resultType(members)+`",`...)
 	}
 	var meta json.RawMessage
 	for _, m := range members {
@@ -174,13 +211,35 @@ func (c *call) dress(result json.RawMessage, members []jsonrpc.Member) json.RawM
 	return append(bytes.TrimSuffix(out, []byte{','}), '}')
 }
 
+func resultType(members reply) string {
+	if isQuestion(members) {
+		return mcp.ResultInputRequired
+	}
+	return mcp.ResultComplete
+}
+
+// encode writes the members as they are, in the form in which a result is recorded: for neither era.
+func (r reply) encode() []byte {
+	out := append(make([]byte, 0, sizeOf(r)+2), '{')
+	for i, m := range r {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendMember(out, m)
+	}
+	return append(out, '}')
+}
+
 // appendMeta appends _meta, with serverInfo for a modern client; a tool cannot speak in the server's name, so one that
 // it wrote is dropped.
 func (c *call) appendMeta(out []byte, meta json.RawMessage) []byte {
-	if !c.Modern && meta == nil {
+	if !c.Modern && meta == nil && !c.replayed {
 		return out
 	}
 	out = append(out, `"_meta":{`...)
+	if c.replayed {
+		out = append(out, `"`+mcp.MetaReplayed+`":true,`...)
+	}
 	if c.Modern {
 		out = append(out, `"`+mcp.MetaServerInfo+`":`...)
 		out = append(out, c.ServerInfo...)
@@ -192,7 +251,7 @@ func (c *call) appendMeta(out []byte, meta json.RawMessage) []byte {
 			c.Log.Warn("dropped a result's _meta", "requestId", c.RequestID, "tool", c.Params.Name, "error", err)
 		}
 		for _, m := range members {
-			if strings.EqualFold(m.Key, mcp.MetaServerInfo) {
+			if strings.EqualFold(m.Key, mcp.MetaServerInfo) || m.Key == mcp.MetaReplayed {
 				continue
 			}
 			out = append(appendMember(out, m), ',')
@@ -211,7 +270,7 @@ func appendMember(out []byte, m jsonrpc.Member) []byte {
 	return append(out, m.Value...)
 }
 
-func sizeOf(members []jsonrpc.Member) int {
+func sizeOf(members reply) int {
 	size := 0
 	for _, m := range members {
 		size += len(m.Key) + len(m.Value) + 4

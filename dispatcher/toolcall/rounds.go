@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"time"
 
 	"patchbay/shared/jsonrpc"
@@ -45,7 +46,7 @@ func (c *call) openRound(ctx context.Context) error {
 	case err != nil:
 		return c.defect(fmt.Errorf("opening requestState: %w", err))
 	}
-	c.state = state.Tool
+	c.state, c.key = state.Tool, state.Key
 	c.responses, err = usableResponses(state.Asked, c.Params.InputResponses)
 	return err
 }
@@ -132,7 +133,7 @@ type question struct {
 }
 
 // ask passes on what a tool asks, with its state sealed. Nothing is stored: the next round brings all of it back.
-func (c *call) ask(ctx context.Context, members []jsonrpc.Member) (json.RawMessage, error) {
+func (c *call) ask(ctx context.Context, members reply) (reply, error) {
 	if !c.Modern {
 		return c.toolError(outcomeCannotAsk, "%s needs an answer from the user before it can go on. This client speaks "+
 			"revision %s of MCP, over which a stateless server cannot ask; a client of revision %s can confirm it.",
@@ -150,7 +151,7 @@ func (c *call) ask(ctx context.Context, members []jsonrpc.Member) (json.RawMessa
 		return c.toolError(outcomeInvalid, "The call of %s cannot be continued: %s", c.entry.Tool.Name, err), nil
 	}
 	sealed, err := c.Sealer.Seal(ctx, binding, seal.State{
-		Kind: seal.KindRound, Asked: asks.asked, Tool: asks.state, Expires: c.now().Add(roundLifetime),
+		Kind: seal.KindRound, Key: c.key, Asked: asks.asked, Tool: asks.state, Expires: c.now().Add(roundLifetime),
 	})
 	if errors.Is(err, seal.ErrTooLarge) {
 		return c.broken(err), nil
@@ -160,20 +161,20 @@ func (c *call) ask(ctx context.Context, members []jsonrpc.Member) (json.RawMessa
 		return c.crashed(c.cause), nil
 	}
 	c.outcome = outcomeAsks
-	return c.inputRequired(asks.requests, sealed)
+	return inputRequired(asks.requests, sealed), nil
 }
 
-func (c *call) inputRequired(requests json.RawMessage, sealed string) (json.RawMessage, error) {
-	return json.Marshal(struct {
-		ResultType    string                     `json:"resultType"`
-		InputRequests json.RawMessage            `json:"inputRequests,omitempty"`
-		RequestState  string                     `json:"requestState"`
-		Meta          map[string]json.RawMessage `json:"_meta"`
-	}{mcp.ResultInputRequired, requests, sealed, map[string]json.RawMessage{mcp.MetaServerInfo: c.ServerInfo}})
+// inputRequired is the reply that passes a question on.
+func inputRequired(requests json.RawMessage, sealed string) reply {
+	asks := reply{{Key: memberResultType, Value: json.RawMessage(`"` + mcp.ResultInputRequired + `"`)}}
+	if requests != nil {
+		asks = append(asks, jsonrpc.Member{Key: "inputRequests", Value: requests})
+	}
+	return append(asks, jsonrpc.Member{Key: "requestState", Value: json.RawMessage(strconv.Quote(sealed))})
 }
 
 // isQuestion reports whether a result asks for input.
-func isQuestion(members []jsonrpc.Member) bool {
+func isQuestion(members reply) bool {
 	for _, m := range members {
 		if m.Key == memberResultType {
 			return string(m.Value) == `"`+mcp.ResultInputRequired+`"`
@@ -183,7 +184,7 @@ func isQuestion(members []jsonrpc.Member) bool {
 }
 
 // readQuestion reads a tool's InputRequiredResult. The error is about the tool.
-func readQuestion(members []jsonrpc.Member) (question, error) {
+func readQuestion(members reply) (question, error) {
 	q := question{asked: map[string]seal.Asked{}, required: capabilities{}}
 	stateGiven := false
 	for _, m := range members {

@@ -6,9 +6,9 @@ package toolcall
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -57,6 +57,7 @@ type Config struct {
 	Catalogue Catalogue
 	Functions Functions
 	Sealer    Sealer
+	Ledger    Ledger
 	// ServerInfo is the Implementation object that every modern result carries.
 	ServerInfo json.RawMessage
 	Log        *slog.Logger
@@ -75,9 +76,14 @@ func New(config Config) *Caller { return &Caller{Config: config, now: time.Now} 
 // an *mcp.Answered. Every call writes one line to the log.
 func (c *Caller) Call(ctx context.Context, request *Request) (json.RawMessage, error) {
 	call := &call{Caller: c, Request: request, started: c.now(), outcome: outcomeOK}
-	result, err := call.run(ctx)
+	bounded, cancel := context.WithDeadline(ctx, request.Deadline)
+	defer cancel()
+	reply, err := call.run(bounded)
 	call.record(ctx, err)
-	return result, err
+	if err != nil {
+		return nil, err
+	}
+	return call.dress(reply), nil
 }
 
 // call is one call on its way through the steps.
@@ -91,34 +97,104 @@ type call struct {
 	// state and responses are the tool's own state of the round before and the client's answers to what it asked.
 	state     string
 	responses json.RawMessage
+	// key is the idempotency key under which the call is recorded; empty when it is not. digest is that of the arguments.
+	key    string
+	digest [sha256.Size]byte
+	// replayed says that the answer is a recorded one.
+	replayed bool
 
 	outcome outcome
 	// cause is what the log says of a failure and the client never sees.
 	cause error
 }
 
-func (c *call) run(ctx context.Context) (json.RawMessage, error) {
+// reply is what a call is answered with: a result's members, before they are dressed for the client's era.
+type reply []jsonrpc.Member
+
+func (c *call) run(ctx context.Context) (reply, error) {
+	if refusal, err := c.resolve(ctx); refusal != nil || err != nil {
+		return refusal, err
+	}
+	if err := c.openRound(ctx); err != nil {
+		return nil, err
+	}
+	if refusal, err := c.identify(); refusal != nil || err != nil {
+		return refusal, err
+	}
+	if c.key != "" {
+		return c.once(ctx)
+	}
+	reply, _, err := c.attempt(ctx)
+	return reply, err
+}
+
+// resolve finds the tool and checks all that the catalogue says of who may call it, and how.
+func (c *call) resolve(ctx context.Context) (reply, error) {
 	if err := c.find(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.compareHeaders(); err != nil {
 		return nil, c.refuse(outcomeHeaders, err)
 	}
-	if refusal, err := c.authorize(); refusal != nil || err != nil {
-		return refusal, err
+	if refusal := c.authorize(); refusal != nil {
+		return refusal, nil
 	}
-	if refusal, err := c.checkArguments(); refusal != nil || err != nil {
-		return refusal, err
-	}
-	if err := c.openRound(ctx); err != nil {
-		return nil, err
-	}
-	// The ledger's step and the gates of the contract belong here, between the last check and the invocation.
+	return c.checkArguments()
+}
+
+// trace is what an attempt left behind in the tool's world, as far as the dispatcher can know.
+type trace int
+
+const (
+	// traceAnswered: the tool ran and said how it went.
+	traceAnswered trace = iota
+	// traceNone: the tool did not start, asks for input, or failed in a way that its contract declares to have no effect.
+	traceNone
+	// traceUnknown: the tool crashed or was stopped, so it may have had its effect or not.
+	traceUnknown
+	// traceOpen: the tool may be running still.
+	traceOpen
+)
+
+// attempt runs the tool once and makes a reply of whatever comes of it. A function version that is gone means that the
+// catalogue at hand is old: it is read again, and the call resolved once more, with every check.
+func (c *call) attempt(ctx context.Context) (reply, trace, error) {
 	answer, err := c.invoke(ctx)
+	if errors.Is(err, function.ErrGone) && c.refresh(ctx) {
+		if refusal, err := c.resolve(ctx); refusal != nil || err != nil {
+			return refusal, traceNone, err
+		}
+		answer, err = c.invoke(ctx)
+	}
 	if err != nil {
-		return c.failed(err), nil
+		return c.failed(err), traceOf(err), nil
 	}
 	return c.finish(ctx, answer)
+}
+
+// refresh reads the catalogue again and reports whether that worked.
+func (c *call) refresh(ctx context.Context) bool {
+	c.Log.WarnContext(ctx, "function version is gone; reading the catalogue again",
+		"requestId", c.RequestID, "tool", c.Params.Name, "function", c.entry.Function)
+	err := c.Catalogue.Refresh(ctx)
+	if err != nil {
+		c.Log.ErrorContext(ctx, "reading the catalogue again", "requestId", c.RequestID, "error", err)
+	}
+	return err == nil
+}
+
+// traceOf says what an invocation that failed left behind.
+func traceOf(err error) trace {
+	var failure *function.Failure
+	switch {
+	case errors.Is(err, function.ErrDeadline), errors.Is(err, function.ErrUnknown):
+		return traceOpen
+	case errors.As(err, &failure) && failure.TooLarge():
+		return traceAnswered
+	case errors.As(err, &failure):
+		return traceUnknown
+	}
+	return traceNone
 }
 
 // find looks the tool up. Forbidden tools do not exist for clients, nor do tools whose visibility is permitted for
@@ -141,42 +217,17 @@ func (c *call) find(ctx context.Context) error {
 
 // authorize checks the caller's scopes against the contract's permissions. The caller may see the tool, so the answer
 // may say what is missing.
-func (c *call) authorize() (json.RawMessage, error) {
+func (c *call) authorize() reply {
 	missing := c.Principal.Missing(c.entry.Tool.Contract.Permissions)
 	if missing == nil {
-		return nil, nil
+		return nil
 	}
 	return c.toolError(outcomeForbidden, "Calling %s needs permission that this caller does not have. Missing OAuth "+
-		"scopes: %s. Sign in with them, or ask an operator to grant them.", c.Params.Name, join(missing)), nil
+		"scopes: %s. Sign in with them, or ask an operator to grant them.", c.Params.Name, join(missing))
 }
 
-// invoke runs the function version that the catalogue names. A version that is gone means that the catalogue at hand is
-// old: it is read again, and the call resolved once more.
+// invoke runs the function version that the catalogue names.
 func (c *call) invoke(ctx context.Context) ([]byte, error) {
-	answer, err := c.invokeOnce(ctx)
-	if !errors.Is(err, function.ErrGone) {
-		return answer, err
-	}
-	c.Log.WarnContext(ctx, "function version is gone; reading the catalogue again",
-		"requestId", c.RequestID, "tool", c.Params.Name, "function", c.entry.Function)
-	if refreshErr := c.Catalogue.Refresh(ctx); refreshErr != nil {
-		return nil, fmt.Errorf("%w; and %w", err, refreshErr)
-	}
-	entry, lookupErr := c.Catalogue.Lookup(ctx, c.Params.Name)
-	if lookupErr != nil || entry.Function == c.entry.Function {
-		return nil, err
-	}
-	// The new version may have another schema, so the arguments are checked against it before it runs.
-	c.entry = entry
-	if refusal, err := c.checkArguments(); refusal != nil || err != nil {
-		return nil, &refused{result: refusal, err: err}
-	}
-	return c.invokeOnce(ctx)
-}
-
-func (c *call) invokeOnce(ctx context.Context) ([]byte, error) {
-	ctx, cancel := context.WithDeadline(ctx, c.Deadline)
-	defer cancel()
 	payload, err := c.payload()
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"patchbay/scripts/build"
 	"patchbay/scripts/locallambda"
 	"patchbay/shared/contract"
+	"patchbay/shared/handle"
 	"patchbay/shared/registry"
 	"patchbay/shared/seal"
 )
@@ -162,6 +163,10 @@ func (d *deployment) environment(tool *contract.Tool) (map[string]string, error)
 		}
 		environment[name] = value
 	}
+	if len(tool.Contract.Function.State) > 0 {
+		environment[handle.TableVariable] = StateTable
+		environment["AWS_ENDPOINT_URL_DYNAMODB"] = d.DatabaseURL
+	}
 	if len(tool.Contract.Function.Secrets) == 0 {
 		return environment, nil
 	}
@@ -198,6 +203,7 @@ func (d *deployment) dispatcher() (string, error) {
 	}
 	environment := map[string]string{
 		"PATCHBAY_TABLE":            Table,
+		"PATCHBAY_LEDGER_TABLE":     LedgerTable,
 		"PATCHBAY_LOOPBACK_ORIGINS": "true",
 		"PATCHBAY_CACHE_TTL_MS":     strconv.FormatInt(d.options.CacheTTL.Milliseconds(), 10),
 		"PATCHBAY_ANSWER_WITHIN_MS": strconv.FormatInt(d.answerWithin().Milliseconds(), 10),

@@ -23,14 +23,20 @@ import (
 	"patchbay/scripts/locallambda"
 	"patchbay/scripts/trackerapi"
 	"patchbay/shared/contract"
+	"patchbay/shared/handle"
+	"patchbay/shared/ledger"
 	"patchbay/shared/registry"
 )
 
 // Path is where the gateway serves the MCP endpoint.
 const Path = "/mcp"
 
-// Table is the name of the catalogue's table in the local engine.
-const Table = "patchbay-registry"
+// Names of the tables in the local engine: the catalogue, the idempotency records, the state handles.
+const (
+	Table       = "patchbay-registry"
+	LedgerTable = "patchbay-ledger"
+	StateTable  = "patchbay-state"
+)
 
 // Source is the registry source under which the stack publishes the tools of its functions folder.
 const Source = "local"
@@ -237,6 +243,12 @@ func (s *Stack) startDatabase(ctx context.Context) error {
 	s.db = localdb.Client(s.engine.URL)
 	if err := registry.CreateTable(ctx, s.db, Table); err != nil {
 		return fmt.Errorf("creating the catalogue's table: %w", err)
+	}
+	if err := ledger.CreateTable(ctx, s.db, LedgerTable); err != nil {
+		return fmt.Errorf("creating the table of idempotency records: %w", err)
+	}
+	if err := handle.CreateTable(ctx, s.db, StateTable); err != nil {
+		return fmt.Errorf("creating the table of state handles: %w", err)
 	}
 	return nil
 }

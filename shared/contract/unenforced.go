@@ -11,10 +11,8 @@ func (t *Tool) Unenforced() Problems {
 		{k.Risk.NeedsConfirmation(), "/contract/risk", "the confirmation of " + string(k.Risk) + " risk"},
 		{k.Confirmation == ConfirmationAlways && !k.Risk.NeedsConfirmation(), "/contract/confirmation", "confirmation"},
 		{k.StepUp != nil, "/contract/stepUp", "stepUp"},
-		{k.Idempotency.Mode != IdempotencyNone, "/contract/idempotency", "idempotency"},
 		{k.DryRun != DryRunNone, "/contract/dryRun", "dryRun"},
 		{k.RateLimit != nil, "/contract/rateLimit", "rateLimit"},
-		{len(k.Function.State) > 0, "/contract/function/state", "state"},
 	}
 	var problems Problems
 	for _, p := range promises {

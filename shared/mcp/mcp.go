@@ -61,6 +61,12 @@ const (
 
 	// MetaFailure holds {"code": …}, the declared failure mode of a tool error; Patchbay's own.
 	MetaFailure = "dev.patchbay/failure"
+	// MetaIdempotencyKey is a request's idempotency key, a string; Patchbay's own.
+	MetaIdempotencyKey = "dev.patchbay/idempotencyKey"
+	// MetaReplayed is true in a result that was recorded by an earlier call with the same key; Patchbay's own.
+	MetaReplayed = "dev.patchbay/replayed"
+	// MetaReplayUntil is until when a result may be replayed, an RFC 3339 time; Patchbay's own.
+	MetaReplayUntil = "dev.patchbay/replayUntil"
 )
 
 // Values of cacheScope. Source: server/utilities/caching#cache-scope-field.

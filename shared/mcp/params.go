@@ -41,6 +41,9 @@ type Meta struct {
 	Traceparent string
 	Tracestate  string
 	Baggage     string
+	// IdempotencyKey is the caller's key; HasIdempotencyKey tells an empty one, which is none that can be used, from none.
+	IdempotencyKey    string
+	HasIdempotencyKey bool
 }
 
 // ParseParams reads params, which is a JSON object or nil. The error is a *jsonrpc.Error that names the first member
@@ -114,6 +117,9 @@ func (m *Meta) set(key string, value json.RawMessage) (err error) {
 		m.ClientCapabilities, err = object(nameCapabilities, value)
 	case MetaProgressToken:
 		m.ProgressToken, err = progressToken(value)
+	case MetaIdempotencyKey:
+		m.HasIdempotencyKey = true
+		m.IdempotencyKey, err = text(nameIdempotency, value)
 	case MetaTraceparent:
 		m.Traceparent = traceContext(value)
 	case MetaTracestate:
@@ -150,6 +156,7 @@ const (
 	nameVersion       = `params._meta["` + MetaProtocolVersion + `"]`
 	nameInfo          = `params._meta["` + MetaClientInfo + `"]`
 	nameCapabilities  = `params._meta["` + MetaClientCapabilities + `"]`
+	nameIdempotency   = `params._meta["` + MetaIdempotencyKey + `"]`
 	nameProgressToken = `params._meta["` + MetaProgressToken + `"]`
 )
 

@@ -1,4 +1,0 @@
-// Command wrong does not build.
-package main
-
-func main() { nonsense() }
