@@ -119,7 +119,7 @@ func (l *Ledger) contend(
 		}
 		now = l.now()
 	}
-	return false, Record{}, fmt.Errorf("acquiring a lease on %s: %w", id, errContended)
+	return false, Record{}, fmt.Errorf("writing the record of %s: %w", id, errContended)
 }
 
 // MayStart reports whether the function may still be invoked at now. If not, the lease must be released: a run that

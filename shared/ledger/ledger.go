@@ -6,8 +6,10 @@
 //
 //	(free) ──Acquire──► leased ──Complete──► completed ──replay until──► (free for the same arguments)
 //	   ▲                 │  │
-//	   └────Release──────┘  └──Fail, or the lease runs out without a result──► unknown ──► Acquire, idempotent tools only
-//	   └────Resolve, or the record's end, from any state──────────────────────────┘
+//	   ├────Release──────┘  └──Fail, or the lease runs out without a result──► unknown
+//	   └────Resolve──────────────────────────────────────────────────────────────┘
+//
+// The unknown outcome of a tool that is idempotent may be leased again. From its end on, any record is free.
 //
 // All steps are conditional writes of one item, all reads are consistent, and a record that has ended counts as
 // absent everywhere, whether or not DynamoDB has deleted it. The owner of a lease is a random token. It writes its
@@ -19,8 +21,8 @@
 //
 // The items of a table, by partition key and sort key:
 //
-//	LEASE#<id>           LEASE    state, owner, times, arguments digest, audit facts: small, since a failed condition is
-//	                              billed by the size of the item that it met
+//	LEASE#<id>           LEASE    state, owner, times, arguments digest, audit facts: small, since a failed condition
+//	                              is billed by the size of the item that it met
 //	RESULT#<id>#<owner>  RESULT   what one owner's run returned, compressed
 //	CLAIM#<hash>         CLAIM    which ID used up a single-use receipt
 package ledger
@@ -40,7 +42,9 @@ import (
 type DB interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
-	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+	DeleteItem(
+		context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options),
+	) (*dynamodb.DeleteItemOutput, error)
 }
 
 // Options say how a Ledger works. The zero value is right in production.
