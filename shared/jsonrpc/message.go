@@ -1,8 +1,8 @@
 // Package jsonrpc reads and writes the JSON-RPC 2.0 messages of the Model Context Protocol, strictly.
 //
 // A message that two readers could understand differently is refused: duplicate or differently cased keys, batches,
-// bytes that are not UTF-8. What passes travels on as the bytes that came in. Source: https://www.jsonrpc.org/specification
-// and MCP 2026-07-28, basic/index#messages.
+// bytes that are not UTF-8. What passes travels on as the bytes that came in. Source:
+// https://www.jsonrpc.org/specification and MCP 2026-07-28, basic/index#messages.
 package jsonrpc
 
 import (
@@ -55,10 +55,14 @@ type Request struct {
 func (r Request) IsNotification() bool { return r.ID.IsZero() }
 
 // Decode reads exactly one request or notification. The error, if any, is an *Error with the code to answer with; the
-// returned request then holds the ID where one could be read, so that the answer can carry it.
+// returned request then holds the ID and the method where each could be read, so that the answer can carry the one and
+// fit the other. Source: basic/index#error-responses.
 func Decode(body []byte) (Request, error) {
 	if err := validate(body); err != nil {
 		return Request{}, err
+	}
+	if err := unambiguous(body); err != nil {
+		return outline(body), err
 	}
 	if first := firstByte(body); first == '[' {
 		return Request{}, Errorf(CodeInvalidRequest, "Invalid request: batches are not supported; send one message per POST")
@@ -70,6 +74,32 @@ func Decode(body []byte) (Request, error) {
 		return Request{}, err
 	}
 	return decodeMembers(members)
+}
+
+// outline returns the ID and the method of a JSON value that is refused as a whole: each of them where the value is an
+// object that has it exactly once.
+func outline(body []byte) Request {
+	if firstByte(body) != '{' {
+		return Request{}
+	}
+	var ids, methods []json.RawMessage
+	s := scanner{data: body}
+	s.members(func(key []byte, value json.RawMessage) {
+		switch string(key) {
+		case "id":
+			ids = append(ids, value)
+		case "method":
+			methods = append(methods, value)
+		}
+	})
+	var request Request
+	if len(ids) == 1 {
+		request.ID, _ = parseID(ids[0])
+	}
+	if len(methods) == 1 {
+		request.Method, _ = parseMethod(methods[0])
+	}
+	return request
 }
 
 func decodeMembers(members []Member) (Request, error) {
@@ -100,9 +130,11 @@ func decodeMembers(members []Member) (Request, error) {
 			request.ID = id
 		case "method":
 			method = true
-			if len(m.Value) == 0 || json.Unmarshal(m.Value, &request.Method) != nil || m.Value[0] != '"' {
+			name, ok := parseMethod(m.Value)
+			if !ok {
 				refuse(`"method" must be a string`)
 			}
+			request.Method = name
 		case "params":
 			if m.Value[0] != '{' {
 				refuse(`"params" must be an object`)
@@ -122,9 +154,17 @@ func decodeMembers(members []Member) (Request, error) {
 		refuse(`"method" is missing`)
 	}
 	if problem != nil {
-		return Request{ID: request.ID}, problem
+		return Request{ID: request.ID, Method: request.Method}, problem
 	}
 	return request, nil
+}
+
+// parseMethod returns the method in raw and whether raw is one: a string.
+func parseMethod(raw json.RawMessage) (method string, ok bool) {
+	if raw[0] != '"' || json.Unmarshal(raw, &method) != nil {
+		return "", false
+	}
+	return method, true
 }
 
 // shorten keeps a name from the client small enough to repeat in an error.

@@ -20,17 +20,20 @@ func TestDecode(t *testing.T) {
 		method string
 		params string
 	}{
-		"request":                  {`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}`, `1`, "m", `{"a":1}`},
-		"notification":             {`{"jsonrpc":"2.0","method":"m"}`, ``, "m", ``},
-		"id a string":              {`{"jsonrpc":"2.0","id":"a\u0041","method":"m"}`, `"a\u0041"`, "m", ``},
-		"id an empty string":       {`{"jsonrpc":"2.0","id":"","method":"m"}`, `""`, "m", ``},
-		"id past 2^53":             {`{"jsonrpc":"2.0","id":9007199254740993,"method":"m"}`, `9007199254740993`, "m", ``},
-		"id past 2^64":             {`{"jsonrpc":"2.0","id":-18446744073709551617,"method":"m"}`, `-18446744073709551617`, "m", ``},
-		"id with a zero fraction":  {`{"jsonrpc":"2.0","id":1.0,"method":"m"}`, `1.0`, "m", ``},
-		"id with an exponent":      {`{"jsonrpc":"2.0","id":1e3,"method":"m"}`, `1e3`, "m", ``},
-		"white space":              {" \n{ \"jsonrpc\" : \"2.0\" , \"id\" : 7 , \"method\" : \"m\" , \"params\" : { } }\r\n", `7`, "m", `{ }`},
-		"escaped method":           {`{"jsonrpc":"2.0","id":1,"method":"\u006d"}`, `1`, "m", ``},
-		"same key at other levels": {`{"jsonrpc":"2.0","id":1,"method":"m","params":{"id":{"id":[{"id":1},{"id":2}]}}}`, `1`, "m", `{"id":{"id":[{"id":1},{"id":2}]}}`},
+		"request":            {`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}`, `1`, "m", `{"a":1}`},
+		"notification":       {`{"jsonrpc":"2.0","method":"m"}`, ``, "m", ``},
+		"id a string":        {`{"jsonrpc":"2.0","id":"a\u0041","method":"m"}`, `"a\u0041"`, "m", ``},
+		"id an empty string": {`{"jsonrpc":"2.0","id":"","method":"m"}`, `""`, "m", ``},
+		"id past 2^53":       {`{"jsonrpc":"2.0","id":9007199254740993,"method":"m"}`, `9007199254740993`, "m", ``},
+		"id past 2^64": {`{"jsonrpc":"2.0","id":-18446744073709551617,"method":"m"}`,
+			`-18446744073709551617`, "m", ``},
+		"id with a zero fraction": {`{"jsonrpc":"2.0","id":1.0,"method":"m"}`, `1.0`, "m", ``},
+		"id with an exponent":     {`{"jsonrpc":"2.0","id":1e3,"method":"m"}`, `1e3`, "m", ``},
+		"white space": {" \n{ \"jsonrpc\" : \"2.0\" , \"id\" : 7 , \"method\" : \"m\" , \"params\" : { } }\r\n",
+			`7`, "m", `{ }`},
+		"escaped method": {`{"jsonrpc":"2.0","id":1,"method":"\u006d"}`, `1`, "m", ``},
+		"same key at other levels": {`{"jsonrpc":"2.0","id":1,"method":"m","params":{"id":{"id":[{"id":1},{"id":2}]}}}`,
+			`1`, "m", `{"id":{"id":[{"id":1},{"id":2}]}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,6 +54,7 @@ func TestDecode(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	t.Parallel()
 	const parse, invalid = jsonrpc.CodeParseError, jsonrpc.CodeInvalidRequest
+	deep := strings.Repeat("[", jsonrpc.MaxDepth+1) + strings.Repeat("]", jsonrpc.MaxDepth+1)
 	many := func(n int) string {
 		var b strings.Builder
 		for i := range n {
@@ -61,7 +65,7 @@ func TestDecodeRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		body string
 		code int
-		id   string
+		id   string // what could be read all the same
 		says string
 	}{
 		"nothing":                 {"", parse, "", "empty"},
@@ -96,11 +100,20 @@ func TestDecodeRefuses(t *testing.T) {
 		"an error response":       {`{"jsonrpc":"2.0","id":1,"error":{}}`, invalid, "1", "response"},
 		"request and response":    {`{"jsonrpc":"2.0","id":1,"method":"m","result":{}}`, invalid, "1", "response"},
 		"unknown member":          {`{"jsonrpc":"2.0","id":1,"method":"m","x":1}`, invalid, "1", `"x"`},
-		"method twice":            {`{"jsonrpc":"2.0","id":1,"method":"m","method":"n"}`, invalid, "", "twice"},
-		"method twice, escaped":   {`{"jsonrpc":"2.0","id":1,"method":"m","metho\u0064":"n"}`, invalid, "", "twice"},
-		"key twice, deep":         {`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[{"b":1,"b":1}]}}`, invalid, "", `"b"`},
-		"key twice among many":    {`{` + many(1000) + `"k500":1}`, invalid, "", "k500"},
-		"key twice, the 17th":     {`{` + many(17) + `"k16":1}`, invalid, "", "k16"},
+		"method twice":            {`{"jsonrpc":"2.0","id":1,"method":"m","method":"n"}`, invalid, "1", "twice"},
+		"method twice, escaped":   {`{"jsonrpc":"2.0","id":1,"method":"m","metho\u0064":"n"}`, invalid, "1", "twice"},
+		"key twice, deep": {`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[{"b":1,"b":1}]}}`,
+			invalid, "1", `"b"`},
+		"id twice":          {`{"jsonrpc":"2.0","id":1,"method":"m","id":2}`, invalid, "", "twice"},
+		"id twice, escaped": {`{"jsonrpc":"2.0","id":1,"method":"m","\u0069d":1}`, invalid, "", "twice"},
+		"id after a fault": {`{"jsonrpc":"2.0","params":{"a":1,"a":1},"method":"m","id":"x"}`,
+			invalid, `"x"`, "twice"},
+		"bad id beside a fault":  {`{"jsonrpc":"2.0","params":{"a":1,"a":1},"id":1.5}`, invalid, "", "twice"},
+		"id inside a fault":      {`{"jsonrpc":"2.0","method":"m","params":{"id":1,"id":1}}`, invalid, "", "twice"},
+		"id beside a deep value": {`{"jsonrpc":"2.0","params":` + deep + `,"id":7,"method":"m"}`, invalid, "7", "deep"},
+		"id inside a batch":      {`[{"jsonrpc":"2.0","id":1,"id":1}]`, invalid, "", "twice"},
+		"key twice among many":   {`{` + many(1000) + `"k500":1}`, invalid, "", "k500"},
+		"key twice, the 17th":    {`{` + many(17) + `"k16":1}`, invalid, "", "k16"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,6 +126,28 @@ func TestDecodeRefuses(t *testing.T) {
 				t.Errorf("got code %d, id %q, message %q", e.Code, got.ID, e.Message)
 			}
 		})
+	}
+}
+
+// The method of a refused message tells how to answer it, where it is one and the only one.
+func TestDecodeTellsTheMethodOfWhatItRefuses(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"a":1,"a":2}}`: "tools/call",
+		`{"jsonrpc":"2.0","id":1,"id":1,"method":"tools\u002fcall"}`:            "tools/call",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","x":1}`:                  "tools/call",
+		`{"id":1,"method":"tools/call"}`:                                        "tools/call",
+		`{"jsonrpc":"2.0","id":1,"method":"m","method":"m"}`:                    "",
+		`{"jsonrpc":"2.0","id":1,"id":2,"method":5}`:                            "",
+		`{"jsonrpc":"2.0","id":1,"method":["m"]}`:                               "",
+		`{"jsonrpc":"2.0","id":1,"id":1,"Method":"m","params":{"method":"m"}}`:  "",
+		`{"method":"m"`: "",
+	} {
+		got, err := jsonrpc.Decode([]byte(body))
+		if err == nil || got.Method != want || got.Params != nil {
+			t.Errorf("%s: got method %q, params %s, error %v; want method %q and an error",
+				body, got.Method, got.Params, err, want)
+		}
 	}
 }
 
@@ -176,23 +211,28 @@ func TestCanonicalInteger(t *testing.T) {
 	}
 }
 
-// FuzzDecode holds the strict reader against encoding/json where meanings could fork: what it accepts, an ordinary reader
-// understands the same way, key for key.
+// FuzzDecode holds the strict reader against encoding/json where meanings could fork: what it accepts, an ordinary
+// reader understands the same way, key for key.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[1,{"b":"\""}]}}`,
 		`{"jsonrpc":"2.0","id":"\\","method":"m","params":{"":{"":{}}}}`,
 		`{"jsonrpc":"2.0","method":"m","Method":"n"}`,
+		`{"method":"m","id":1,"params":{"id":2,"id":3}}`,
 		`[[]]`, `{"a":1,"a":2}`, `{"\ud800":1,"\ufffd":2}`,
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got, err := jsonrpc.Decode(body)
+		var plain map[string]json.RawMessage
 		if err != nil {
+			// Whatever was wrong, what was read is what an ordinary reader reads: it stands there once.
+			if _ = json.Unmarshal(body, &plain); !got.ID.IsZero() && string(plain["id"]) != got.ID.String() {
+				t.Errorf("id %s of refused %q, encoding/json reads %s", got.ID, body, plain["id"])
+			}
 			return
 		}
-		var plain map[string]json.RawMessage
 		if err := json.Unmarshal(body, &plain); err != nil {
 			t.Fatalf("accepted %q, which encoding/json does not: %v", body, err)
 		}

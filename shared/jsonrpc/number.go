@@ -8,8 +8,8 @@ import (
 // maxIntegerDigits bounds what CanonicalInteger writes out, so that 1e999999999 costs nothing.
 const maxIntegerDigits = 400
 
-// CanonicalInteger returns the decimal digits of a JSON number whose value is an integer, so that 42, 42.0 and 4.2e1 are
-// equal as text; false for any other text. Numbers of more than 400 digits are not integers here.
+// CanonicalInteger returns the decimal digits of a JSON number whose value is an integer, so that 42, 42.0 and 4.2e1
+// are equal as text; false for any other text. Numbers of more than 400 digits are not integers here.
 func CanonicalInteger(text string) (string, bool) {
 	negative := strings.HasPrefix(text, "-")
 	mantissa, exponent, ok := splitExponent(strings.TrimPrefix(text, "-"))

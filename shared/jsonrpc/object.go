@@ -25,20 +25,21 @@ func Members(object json.RawMessage) ([]Member, error) {
 		return nil, Errorf(CodeInvalidRequest, "Invalid request: not a JSON object")
 	}
 	var seen keySet
+	var twice *Error
 	members := make([]Member, 0, 8)
-	for s.enter('}') {
-		key := s.key()
-		if !seen.add(key) {
-			return nil, duplicate(key)
+	s.members(func(key []byte, value json.RawMessage) {
+		if !seen.add(key) && twice == nil {
+			twice = duplicate(key)
 		}
-		start := s.pos
-		s.skip()
-		members = append(members, Member{Key: string(key), Value: s.data[start:s.pos:s.pos]})
+		members = append(members, Member{Key: string(key), Value: value})
+	})
+	if twice != nil {
+		return nil, twice
 	}
 	return members, nil
 }
 
-// validate says whether body is one JSON value that every reader understands alike.
+// validate says whether body is one JSON value.
 func validate(body []byte) error {
 	if len(bytes.TrimLeft(body, " \t\r\n")) == 0 {
 		return Errorf(CodeParseError, "Parse error: the body is empty")
@@ -49,6 +50,11 @@ func validate(body []byte) error {
 	if !json.Valid(body) {
 		return Errorf(CodeParseError, "Parse error: the body is not one JSON value")
 	}
+	return nil
+}
+
+// unambiguous says whether body, which is one JSON value, is one that every reader understands alike.
+func unambiguous(body []byte) error {
 	s := scanner{data: body}
 	s.space()
 	return s.check(0)
@@ -101,6 +107,17 @@ func (s *scanner) checkObject(depth int) error {
 		}
 	}
 	return nil
+}
+
+// members calls member for each member of the object that the data is.
+func (s *scanner) members(member func(key []byte, value json.RawMessage)) {
+	s.space()
+	for s.enter('}') {
+		key := s.key()
+		start := s.pos
+		s.skip()
+		member(key, s.data[start:s.pos:s.pos])
+	}
 }
 
 // keySet holds the keys of one object. Few are compared one with another, which allocates nothing; many go into a map,
