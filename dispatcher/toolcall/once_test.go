@@ -19,7 +19,7 @@ import (
 
 	"patchbay/dispatcher/function"
 	"patchbay/dispatcher/toolcall"
-	"patchbay/scripts/localdb"
+	"patchbay/scripts/localdb/localdbtest"
 	"patchbay/shared/invoke"
 	"patchbay/shared/jsonrpc"
 	"patchbay/shared/ledger"
@@ -29,22 +29,9 @@ import (
 	"patchbay/shared/seal"
 )
 
-var engine *localdb.Engine
+var engine localdbtest.Engine
 
-func TestMain(m *testing.M) {
-	started, err := localdb.Start(context.Background(), localdb.Options{})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		if os.Getenv("CI") != "" || !errors.Is(err, localdb.ErrNotInstalled) {
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	engine = started
-	code := m.Run()
-	engine.Close()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { engine.Main(m, os.Getenv) }
 
 // counting is one tool whose every run is an effect that counts. It is safe for concurrent use.
 type counting struct {
@@ -86,7 +73,7 @@ type recorded struct {
 func newRecorded(t *testing.T, contract string, dispatchers int, wrap func(*dynamodb.Client) ledger.DB) *recorded {
 	t.Helper()
 	table := strings.NewReplacer("/", "-", "#", "-", ",", "-", " ", "-").Replace(t.Name())
-	client := localdb.Client(engine.URL)
+	client := engine.Client(t)
 	if err := ledger.CreateTable(t.Context(), client, table); err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"patchbay/scripts/nodemodules"
 )
 
 // Region is the region that Client signs for. The engine keeps no regions apart.
@@ -40,7 +42,7 @@ type Options struct {
 	// Dir keeps the tables on disk, so that they survive a restart. It is made if it does not exist. Two engines cannot
 	// share it. Empty keeps them in memory.
 	Dir string
-	// NodeModules is the folder with dynalite and node. Empty means what FindModules finds.
+	// NodeModules is the folder with dynalite and node. Empty means the nearest at or above the working directory.
 	NodeModules string
 	// Addr is the host and port to listen on. Empty means 127.0.0.1:0, a free port.
 	Addr string
@@ -60,7 +62,7 @@ type Engine struct {
 }
 
 // Start runs an engine and returns when it answers requests; ctx bounds only the start. The error wraps
-// ErrNotInstalled when Node packages are missing, and holds what the engine said when it did not start.
+// nodemodules.ErrNotInstalled when Node packages are missing, and holds what the engine said when it did not start.
 func Start(ctx context.Context, options Options) (*Engine, error) {
 	cmd, err := command(options)
 	if err != nil {
@@ -95,18 +97,18 @@ func command(options Options) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding the engine's options: %w", err)
 	}
-	return exec.Command(nodePath(modules), "-e", script, filepath.Join(modules, "dynalite"), string(settings)), nil
+	return exec.Command(nodemodules.Node(modules), "-e", script, filepath.Join(modules, "dynalite"), string(settings)), nil
 }
 
 func (o Options) modules() (string, error) {
 	if o.NodeModules == "" {
-		return FindModules()
+		return nodemodules.Find(".")
 	}
 	modules, err := filepath.Abs(o.NodeModules)
 	if err != nil {
 		return "", fmt.Errorf("locating %s: %w", o.NodeModules, err)
 	}
-	return modules, checkModules(modules)
+	return modules, nodemodules.Check(modules)
 }
 
 func (o Options) address() (host string, port int, err error) {

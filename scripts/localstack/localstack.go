@@ -83,6 +83,7 @@ type Stack struct {
 
 	options Options
 	module  string
+	modules string // the folder node_modules
 	set     *contract.Set
 	engine  *localdb.Engine
 	db      *dynamodb.Client
@@ -142,6 +143,9 @@ func (s *Stack) start(ctx context.Context) error {
 		return err
 	}
 	if err := s.openData(); err != nil {
+		return err
+	}
+	if err := s.installModules(ctx); err != nil {
 		return err
 	}
 	if err := s.build(ctx); err != nil {
@@ -231,16 +235,13 @@ func (s *Stack) openData() error {
 }
 
 func (s *Stack) startDatabase(ctx context.Context) error {
-	modules, err := nodeModules(ctx, s.module, s.options.Progress)
+	engine, err := localdb.Start(ctx, localdb.Options{
+		Dir: filepath.Join(s.options.Data, "dynamodb"), NodeModules: s.modules,
+	})
 	if err != nil {
 		return err
 	}
-	s.engine, err = localdb.Start(ctx, localdb.Options{Dir: filepath.Join(s.options.Data, "dynamodb"), NodeModules: modules})
-	if err != nil {
-		return fmt.Errorf("starting the DynamoDB engine: %w", err)
-	}
-	s.DatabaseURL = s.engine.URL
-	s.db = localdb.Client(s.engine.URL)
+	s.engine, s.DatabaseURL, s.db = engine, engine.URL, localdb.Client(engine.URL)
 	if err := registry.CreateTable(ctx, s.db, Table); err != nil {
 		return fmt.Errorf("creating the catalogue's table: %w", err)
 	}

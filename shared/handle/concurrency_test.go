@@ -297,10 +297,10 @@ func (l *lossy) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // lossyClient is a client of the engine over such a transport; it waits only a moment between sendings.
-func lossyClient(lose func() bool) (*dynamodb.Client, *lossy) {
+func lossyClient(tb testing.TB, lose func() bool) (*dynamodb.Client, *lossy) {
 	transport := &lossy{next: http.DefaultTransport, lose: lose}
 	return dynamodb.New(dynamodb.Options{
-		BaseEndpoint: &engine.URL, Region: localdb.Region, HTTPClient: &http.Client{Transport: transport},
+		BaseEndpoint: aws.String(engine.URL(tb)), Region: localdb.Region, HTTPClient: &http.Client{Transport: transport},
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 		Retryer:     atOnce{aws.NopRetryer{}},
 	}), transport
@@ -336,7 +336,7 @@ func TestSentTwice(t *testing.T) {
 		},
 		"delete": func(s *handle.Store[basket]) error { return s.Delete(f.ctx(), f.create(f.store())) },
 	} {
-		client, transport := lossyClient(once())
+		client, transport := lossyClient(t, once())
 		if err := run(storeOf[basket](f, client, f.options())); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -359,7 +359,7 @@ func TestSentTwiceAndOvertaken(t *testing.T) {
 		other := f.store()
 		id := f.create(other)
 		first := once()
-		client, _ := lossyClient(func() bool {
+		client, _ := lossyClient(t, func() bool {
 			if !first() {
 				return false
 			}
@@ -388,7 +388,7 @@ func TestConcurrentUpdatesWithLostAnswers(t *testing.T) {
 	id := f.create(f.store())
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(7, 28))
-	client, transport := lossyClient(func() bool {
+	client, transport := lossyClient(t, func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return random.IntN(3) == 0

@@ -322,7 +322,7 @@ func TestOpenTable(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	environment := map[string]string{
-		"PATCHBAY_STATE_TABLE": f.table, "AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL_DYNAMODB": engine.URL,
+		"PATCHBAY_STATE_TABLE": f.table, "AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL_DYNAMODB": engine.URL(t),
 		"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local",
 	}
 	getenv := func(name string) string { return environment[name] }

@@ -13,27 +13,15 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"patchbay/scripts/localdb"
+	"patchbay/scripts/localdb/localdbtest"
 	"patchbay/shared/handle"
 	"patchbay/shared/principal"
 )
 
-// engine is the DynamoDB engine of all tests here; nil where its packages are missing.
-var engine *localdb.Engine
+// engine is the DynamoDB engine of all tests here.
+var engine localdbtest.Engine
 
-func TestMain(m *testing.M) {
-	var err error
-	engine, err = localdb.Start(context.Background(), localdb.Options{})
-	if err != nil && (!errors.Is(err, localdb.ErrNotInstalled) || os.Getenv("CI") != "") {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	if engine != nil {
-		engine.Close()
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { engine.Main(m, os.Getenv) }
 
 var (
 	ada = principal.Principal{Subject: "ada", Issuer: "https://a.example"}
@@ -66,10 +54,7 @@ type fixture struct {
 
 func newFixture(tb testing.TB) *fixture {
 	tb.Helper()
-	if engine == nil {
-		tb.Skip(localdb.ErrNotInstalled)
-	}
-	f := &fixture{TB: tb, client: localdb.Client(engine.URL), now: time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)}
+	f := &fixture{TB: tb, client: engine.Client(tb), now: time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)}
 	f.db = &watchedDB{DB: f.client, count: map[string]int{}}
 	f.table = "handles-" + rand.Text()
 	if err := handle.CreateTable(tb.Context(), f.client, f.table); err != nil {

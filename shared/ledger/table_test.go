@@ -7,8 +7,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"patchbay/scripts/localdb"
 )
 
 // ttlDB is an engine that has TTL.
@@ -27,10 +25,7 @@ func (d *ttlDB) UpdateTimeToLive(
 
 func TestCreateTable(t *testing.T) {
 	t.Parallel()
-	if engine == nil {
-		t.Skip(localdb.ErrNotInstalled)
-	}
-	db := &ttlDB{Client: localdb.Client(engine.URL)}
+	db := &ttlDB{Client: engine.Client(t)}
 	for range 2 {
 		if err := CreateTable(t.Context(), db, t.Name()); err != nil {
 			t.Fatal(err)

@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -15,26 +14,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"patchbay/scripts/localdb"
+	"patchbay/scripts/localdb/localdbtest"
 	"patchbay/shared/contract"
 )
 
-// engine is the DynamoDB engine of all tests here; nil where its packages are missing.
-var engine *localdb.Engine
+// engine is the DynamoDB engine of all tests here.
+var engine localdbtest.Engine
 
-func TestMain(m *testing.M) {
-	var err error
-	engine, err = localdb.Start(context.Background(), localdb.Options{})
-	if err != nil && (!errors.Is(err, localdb.ErrNotInstalled) || os.Getenv("CI") != "") {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	if engine != nil {
-		engine.Close()
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { engine.Main(m, os.Getenv) }
 
 // fixture is a table of its own on the engine, with a clock that a test can move.
 type fixture struct {
@@ -48,10 +35,7 @@ type fixture struct {
 
 func newFixture(tb testing.TB) *fixture {
 	tb.Helper()
-	if engine == nil {
-		tb.Skip(localdb.ErrNotInstalled)
-	}
-	f := &fixture{TB: tb, db: localdb.Client(engine.URL), now: time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)}
+	f := &fixture{TB: tb, db: engine.Client(tb), now: time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)}
 	f.table = strings.NewReplacer("/", "-", "#", "-", "=", "-").Replace(tb.Name())
 	if err := CreateTable(tb.Context(), f.db, f.table); err != nil {
 		tb.Fatal(err)

@@ -1,0 +1,94 @@
+package nodemodules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// Options say what to install.
+type Options struct {
+	// Root is the folder of package-lock.json.
+	Root string
+	// Dev adds the packages for development: the clients and the conformance suite.
+	Dev bool
+	// Progress gets a line when something is installed; nil drops it.
+	Progress io.Writer
+}
+
+// Install makes Root/node_modules hold what the lock file says, and does nothing when it does. Packages for development
+// that are there are kept up to date, not removed. Commands that install at the same time wait for each other. The
+// error wraps ErrNotInstalled when Root has no lock file that names the engine.
+func Install(ctx context.Context, o Options) (modules string, err error) {
+	root, err := filepath.Abs(o.Root)
+	if err != nil {
+		return "", fmt.Errorf("locating %s: %w", o.Root, err)
+	}
+	want, err := readLock(filepath.Join(root, lockFile))
+	if err != nil {
+		return "", err
+	}
+	if _, ok := want["node_modules/dynalite"]; !ok {
+		return "", fmt.Errorf("%w; %s has no %s that names dynalite", ErrNotInstalled, root, lockFile)
+	}
+	modules = filepath.Join(root, "node_modules")
+	unlock, err := exclusively(root)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	record, err := readLock(filepath.Join(modules, recordFile))
+	if err != nil {
+		return "", err
+	}
+	dev := o.Dev || record.hasDev()
+	if len(want.missing(record, dev)) == 0 && Check(modules) == nil {
+		return modules, nil
+	}
+	if o.Progress != nil {
+		fmt.Fprintln(o.Progress, "installing the Node packages of package-lock.json (npm ci)")
+	}
+	if err := npmCI(ctx, root, dev); err != nil {
+		return "", err
+	}
+	return modules, Check(modules)
+}
+
+// exclusively waits for other installations into root. The lock ends with the process that holds it.
+func exclusively(root string) (unlock func(), err error) {
+	dir := filepath.Join(root, ".patchbay")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making the folder for what is installed: %w", err)
+	}
+	file, err := os.OpenFile(filepath.Join(dir, "install.lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("locking the installation: %w", err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("locking the installation: %w", err)
+	}
+	return func() { file.Close() }, nil
+}
+
+func npmCI(ctx context.Context, root string, dev bool) error {
+	args := []string{"ci", "--no-audit", "--no-fund", "--loglevel=error"}
+	if !dev {
+		args = append(args, "--omit=dev")
+	}
+	command := exec.CommandContext(ctx, "npm", args...)
+	command.Dir = root
+	output, err := command.CombinedOutput()
+	if errors.Is(err, exec.ErrNotFound) {
+		return fmt.Errorf("npm is not installed, and the DynamoDB engine comes from it: %w", err)
+	}
+	if err != nil {
+		return fmt.Errorf("running npm ci in %s: %w\n%s", root, err, output)
+	}
+	return nil
+}
