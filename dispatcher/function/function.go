@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
@@ -50,43 +51,62 @@ func (f *Failure) Error() string {
 	const longest = 2048
 	payload := f.Payload
 	if len(payload) > longest {
-		payload = payload[:longest] + "…"
+		end := longest
+		for !utf8.RuneStart(payload[end]) {
+			end--
+		}
+		payload = payload[:end] + "…"
 	}
 	return fmt.Sprintf("function error %s: %s", f.Type, payload)
 }
 
-// timedOut is the message of an invocation that Lambda stopped at the function's time-out. It is compiled when a function
-// has failed, not at every cold start.
+// Error types of Lambda itself.
+const (
+	typeTimedOut = "Sandbox.Timedout"
+	typeTooLarge = "Function.ResponseSizeTooLarge"
+)
+
+// timedOut is the message of an invocation that Lambda stopped at the function's time-out. It is compiled when a
+// function has failed, not at every cold start.
 var timedOut = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`Task timed out after [0-9.]+ seconds$`)
 })
 
-// TimedOut reports whether Lambda stopped the function at its time-out.
+// TimedOut reports whether Lambda stopped the function at its time-out. The message alone shows it only where no error
+// type is given, as by Lambda's older reports: an error that the function made itself has a type, and its message may
+// be anybody's words.
+//
+// A function can still make a report that looks like Lambda's. So this decides how a failure is told, and never that
+// the function has had no effect or that its effect is complete.
 func (f *Failure) TimedOut() bool {
-	kind, message := f.report()
-	return kind == "Sandbox.Timedout" || timedOut().MatchString(message)
+	report := f.report()
+	return report.Type == typeTimedOut || report.Type == "" && timedOut().MatchString(report.Message)
 }
 
-// TooLarge reports whether the function's answer was larger than Lambda lets through.
-func (f *Failure) TooLarge() bool {
-	kind, _ := f.report()
-	return kind == "Function.ResponseSizeTooLarge"
+// TooLarge reports whether the function's answer was larger than Lambda lets through. A function that streams may be
+// running still, and one can make a report that looks like Lambda's: see TimedOut.
+func (f *Failure) TooLarge() bool { return f.report().Type == typeTooLarge }
+
+// report is what Lambda says of a failure.
+type report struct {
+	Type    string `json:"errorType"`
+	Message string `json:"errorMessage"`
 }
 
-// report returns the error type and message that Lambda gives, be it in the payload or, for a stream, beside it.
-func (f *Failure) report() (kind, message string) {
-	var report struct {
-		ErrorType    string `json:"errorType"`
-		ErrorMessage string `json:"errorMessage"`
+// report reads the payload; where it is no report it is the message. The error code of a stream stands in for a type.
+func (f *Failure) report() report {
+	var r report
+	if json.Unmarshal([]byte(f.Payload), &r) != nil {
+		r = report{Message: f.Payload}
 	}
-	if json.Unmarshal([]byte(f.Payload), &report) != nil {
-		report.ErrorMessage = f.Payload
+	if r.Type == "" && f.Type != unhandled {
+		r.Type = f.Type
 	}
-	if report.ErrorType == "" {
-		report.ErrorType = f.Type
-	}
-	return report.ErrorType, report.ErrorMessage
+	return r
 }
+
+// unhandled is the function error of every function that failed, whatever the reason.
+const unhandled = "Unhandled"
 
 // API is what this package needs of the Lambda client.
 type API interface {
@@ -217,9 +237,9 @@ func (t *freshTransport) RoundTrip(request *http.Request) (*http.Response, error
 	return t.base.RoundTrip(plainBody(request))
 }
 
-// plainBody hides the WriteTo of a request's body. That of smithy-go 1.28.9 returns io.EOF as an error once smithy-go has
-// closed the body, which it does when the head of the answer is there; net/http may then take the request for broken and
-// close the connection under a streamed answer.
+// plainBody hides the WriteTo of a request's body. That of smithy-go 1.28.9 returns io.EOF as an error once smithy-go
+// has closed the body, which it does when the head of the answer is there; net/http may then take the request for
+// broken and close the connection under a streamed answer.
 func plainBody(request *http.Request) *http.Request {
 	if request.Body == nil {
 		return request

@@ -2,8 +2,10 @@ package function
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
@@ -36,16 +38,24 @@ func (c *Client) Stream(ctx context.Context, function string, payload []byte,
 			return nil, fmt.Errorf("reading the stream of %s: %w", function, err)
 		}
 	}
-	if err := stream.Err(); err != nil {
-		return nil, classify(ctx, function, err)
+	if !lines.complete {
+		return nil, classify(ctx, function, cmp.Or(stream.Err(), errCut))
 	}
 	return lines.finish()
 }
 
-// lineReader puts the lines of a streamed answer together from its chunks.
+// errCut: the SDK's stream has no error of its own where its context ends, or where the connection ends between events.
+var errCut = errors.New("the stream ended before the invocation was complete")
+
+// lineReader puts the lines of a streamed answer together from its chunks. Where the chunks are cut changes nothing.
 type lineReader struct {
 	progress func(invoke.Progress)
-	rest     []byte
+	// buffer holds the line at hand from start on. Until the first line of the envelope it holds all that came before
+	// that too, since the answer may not be in lines at all.
+	buffer []byte
+	start  int
+	// lined says that there was a line of the envelope.
+	lined    bool
 	result   []byte
 	failure  *Failure
 	complete bool
@@ -65,51 +75,68 @@ func (r *lineReader) event(event types.InvokeWithResponseStreamResponseEvent) er
 	return nil
 }
 
+// chunk takes a piece of the answer. What follows the result is not looked at: the tool has said how the call ended.
 func (r *lineReader) chunk(chunk []byte) error {
 	r.total += len(chunk)
-	if len(r.rest)+len(chunk) > MaxPayload {
-		return &Failure{Type: "Function.ResponseSizeTooLarge", Payload: fmt.Sprintf("a line of over %d bytes", MaxPayload)}
-	}
-	for {
+	for r.result == nil {
 		line, after, found := bytes.Cut(chunk, []byte{'\n'})
-		r.rest = append(r.rest, line...)
+		if len(r.buffer)+len(line) > MaxPayload {
+			return &Failure{Type: typeTooLarge, Payload: fmt.Sprintf("a line of over %d bytes", MaxPayload)}
+		}
+		r.buffer = append(r.buffer, line...)
 		if !found {
 			return nil
 		}
-		r.line(r.rest)
-		r.rest, chunk = r.rest[:0], after
+		r.endLine()
+		chunk = after
 	}
+	return nil
 }
 
-// line takes one line. A line that is no invoke.Line is kept as a result: it is for the caller to judge.
-func (r *lineReader) line(line []byte) {
-	if len(bytes.TrimSpace(line)) == 0 {
+// endLine takes the line at hand. Among lines of the envelope one that is none, blank or not, is passed over.
+func (r *lineReader) endLine() {
+	line, ok := parseLine(r.buffer[r.start:])
+	if !ok && !r.lined {
+		r.buffer = append(r.buffer, '\n')
+		r.start = len(r.buffer)
 		return
 	}
-	var parsed invoke.Line
-	if err := json.Unmarshal(line, &parsed); err != nil || (parsed.Progress == nil && parsed.Result == nil) {
-		r.result = bytes.Clone(line)
+	r.buffer, r.start = r.buffer[:0], 0
+	if !ok {
 		return
 	}
-	if parsed.Progress != nil && r.result == nil {
-		r.progress(*parsed.Progress)
+	r.lined = true
+	if line.Progress != nil {
+		r.progress(*line.Progress)
 	}
-	if parsed.Result != nil {
-		r.result = parsed.Result
-	}
+	r.result = line.Result
 }
 
+// parseLine reports false for what is no line of the envelope: other JSON, numbers that JSON does not have or float64
+// does not hold, and text.
+func parseLine(text []byte) (invoke.Line, bool) {
+	var line invoke.Line
+	if err := json.Unmarshal(text, &line); err != nil {
+		return invoke.Line{}, false
+	}
+	return line, line.Progress != nil || line.Result != nil
+}
+
+// finish returns what a complete invocation came to.
 func (r *lineReader) finish() ([]byte, error) {
-	r.line(r.rest)
+	if r.result == nil {
+		r.endLine()
+	}
+	whole := bytes.TrimSpace(r.buffer)
 	switch {
 	case r.failure != nil:
 		return nil, r.failure
-	case !r.complete:
-		return nil, fmt.Errorf("the stream ended before the invocation was complete: %w", ErrUnknown)
-	case r.result == nil:
-		return nil, &Failure{Type: "Function.NoResult", Payload: fmt.Sprintf("%d bytes without a result line", r.total)}
+	case r.result != nil:
+		return r.result, nil
+	case len(whole) > 0:
+		return whole, nil
 	}
-	return r.result, nil
+	return nil, &Failure{Type: "Function.NoResult", Payload: fmt.Sprintf("%d bytes without a result line", r.total)}
 }
 
 func deref(s *string) string {
