@@ -20,9 +20,10 @@ type Publication struct {
 	Function string
 }
 
-// prepare checks the parts of a publish and returns its records in order of name. The error lists every fault.
-func prepare(source string, tools []Publication) ([]record, error) {
-	faults := []error{checkSource(source)}
+// prepare checks the parts of a publish and returns its records in order of name. The error lists every fault, so that
+// no publisher has to check anything itself.
+func prepare(source string, tools []Publication, settings Settings) ([]record, error) {
+	faults := []error{checkSource(source), checkContracts(tools, settings)}
 	records := make([]record, 0, len(tools))
 	size := 0
 	for _, tool := range tools {
@@ -39,6 +40,26 @@ func prepare(source string, tools []Publication) ([]record, error) {
 	}
 	slices.SortFunc(records, func(a, b record) int { return strings.Compare(a.name, b.name) })
 	return records, nil
+}
+
+// checkContracts refuses what this release does not enforce, and tools that do not fit each other or the server. What
+// is wrong within a contract was told when it was parsed.
+func checkContracts(publications []Publication, settings Settings) error {
+	var problems contract.Problems
+	tools := make([]*contract.Tool, 0, len(publications))
+	for _, p := range publications {
+		if p.Tool == nil {
+			continue
+		}
+		tools = append(tools, p.Tool)
+		problems = append(problems, p.Tool.Unenforced()...)
+	}
+	problems = append(problems, contract.CheckTools(tools, settings.limits())...)
+	return problems.Err()
+}
+
+func (s Settings) limits() contract.ServerLimits {
+	return contract.ServerLimits{MaxCallSeconds: s.MaxCallSeconds}
 }
 
 func checkSource(source string) error {
@@ -107,10 +128,10 @@ func newAdmission(db ReadDB, table, source string, publications []Publication) *
 	return a
 }
 
-// check returns a *ConflictError when a source in h other than the publisher's owns any of the names.
+// check returns a *ConflictError when a source in h other than the publisher's owns any of the names. The settings in h
+// may have changed since the tools were prepared.
 func (a *admission) check(ctx context.Context, h *head) error {
-	limits := contract.ServerLimits{MaxCallSeconds: h.Settings.MaxCallSeconds}
-	if err := contract.CheckTools(a.tools, limits).Err(); err != nil {
+	if err := contract.CheckTools(a.tools, h.Settings.limits()).Err(); err != nil {
 		return fmt.Errorf("publishing %s: %w", a.source, err)
 	}
 	owners := map[string]string{}

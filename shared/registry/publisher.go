@@ -68,19 +68,20 @@ func (e *ConflictError) Error() string {
 		e.Source, strings.Join(list, ", "))
 }
 
-// Publish replaces everything that source has published with tools, all at once; publishing the same again is fine. The
-// error is a *ConflictError when other sources own names, and then and for invalid tools nothing has changed. After any
+// Publish replaces everything that source has published with tools, all at once; publishing the same again is fine. Tools
+// are refused that promise what this release does not enforce or that do not fit the server's settings; the error lists
+// all that is wrong. It is a *ConflictError when other sources own names; in both cases nothing has changed. After any
 // other error the publish may have happened or not: it can be repeated.
 func (p *Publisher) Publish(ctx context.Context, source string, tools []Publication) (Receipt, error) {
-	records, err := prepare(source, tools)
-	if err != nil {
-		return Receipt{}, err
-	}
-	admission := newAdmission(p.db, p.table, source, tools)
 	h, err := readHead(ctx, p.db, p.table)
 	if err != nil {
 		return Receipt{}, err
 	}
+	records, err := prepare(source, tools, h.Settings)
+	if err != nil {
+		return Receipt{}, err
+	}
+	admission := newAdmission(p.db, p.table, source, tools)
 	if err := admission.check(ctx, h); err != nil { // Again below; here it saves the writes.
 		return Receipt{}, err
 	}
