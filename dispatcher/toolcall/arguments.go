@@ -60,6 +60,7 @@ func (c *call) payload() ([]byte, error) {
 		InputResponses: c.responses,
 		State:          c.state,
 		IdempotencyKey: c.key,
+		DryRun:         c.dryRun,
 		Deadline:       c.Deadline.UnixMilli(),
 	})
 	if err != nil {

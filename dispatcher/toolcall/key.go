@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"strings"
@@ -17,13 +18,18 @@ const headerIdempotencyKey = "Idempotency-Key"
 const (
 	kindCaller    = "key:"
 	kindArguments = "arguments:"
+
+	kindConfirmation = "confirmation:"
+	kindReceipt      = "receipt:"
 )
 
-// identify says under which key the call is recorded, if its contract wants it recorded at all: the one that travelled
-// through its rounds, else the caller's own, else in mode "arguments" the arguments themselves.
-func (c *call) identify() (reply, error) {
-	rules := c.entry.Tool.Contract.Idempotency
-	if rules.Mode == contract.IdempotencyNone {
+// identify says under which key the call is recorded, if it is recorded at all: the one that travelled through its rounds,
+// else the caller's own, else in mode "arguments" the arguments themselves. A call that a person confirms has its
+// confirmation's nonce, one that a dry run allows the receipt's.
+func (c *call) identify(ctx context.Context) (reply, error) {
+	c.readDryRun()
+	rules := &c.entry.Tool.Contract
+	if !rules.Recorded() && c.key == "" {
 		return nil, nil
 	}
 	digest, err := ledger.Digest(c.Params.Arguments)
@@ -31,7 +37,11 @@ func (c *call) identify() (reply, error) {
 		return c.toolError(outcomeInvalid, "The call of %s cannot be told from others: %s", c.entry.Tool.Name, err), nil
 	}
 	c.digest = digest
-	own, err := c.callersKey(rules.KeyArgument)
+	if c.dryRun {
+		c.key = ""
+		return nil, nil
+	}
+	own, err := c.callersKey(rules.Idempotency.KeyArgument)
 	if err != nil {
 		return nil, c.refuse(outcomeKey, err)
 	}
@@ -39,12 +49,16 @@ func (c *call) identify() (reply, error) {
 	case c.key != "":
 	case own != "":
 		c.key = kindCaller + own
-	case rules.Mode == contract.IdempotencyArguments:
+	case rules.Idempotency.Mode == contract.IdempotencyArguments:
 		c.key = kindArguments + hex.EncodeToString(digest[:])
-	case rules.WhenAbsent == contract.WhenAbsentRefuse:
+	case c.needsConfirmation():
+		// Its nonce will be the key, once somebody has confirmed.
+	case c.needsDryRun():
+		return nil, c.receiptKeyOf(ctx)
+	case rules.Idempotency.WhenAbsent == contract.WhenAbsentRefuse:
 		return c.toolError(outcomeNoKey, "%s runs only under an idempotency key, so that it never runs twice by mistake. "+
 			"Nothing has run. Call it again with %s: any text that is new for every new wish and the same for every repeat.",
-			c.entry.Tool.Name, whereKeysGo(rules.KeyArgument)), nil
+			c.entry.Tool.Name, whereKeysGo(rules.Idempotency.KeyArgument)), nil
 	}
 	return nil, nil
 }

@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,9 @@ import (
 type Ledger interface {
 	Read(ctx context.Context, id ledger.ID, query ledger.Query) (ledger.Record, error)
 	Acquire(ctx context.Context, call ledger.Call) (*ledger.Lease, ledger.Record, error)
+	PutReceipt(ctx context.Context, of ledger.ID, receipt string, ends time.Time) error
+	Receipt(ctx context.Context, of ledger.ID) (receipt string, ends time.Time, err error)
+	Claim(ctx context.Context, receipt string, id ledger.ID, ends time.Time) (ledger.ID, error)
 }
 
 const (
@@ -33,7 +37,7 @@ const (
 // once runs the call unless one with its key has run: that one's outcome is then the answer. Whoever meets one that is
 // running waits a little for it to finish.
 func (c *call) once(ctx context.Context) (reply, error) {
-	id := ledger.NewID(c.Principal.Key(), c.entry.Tool.Name, c.key)
+	id := c.recordID()
 	query := ledger.Query{Digest: c.digest, Idempotent: isTrue(c.entry.Tool.Annotations.IdempotentHint)}
 	wait := waiting{until: c.now().Add(patience), pause: firstPause}
 	for {
@@ -41,7 +45,13 @@ func (c *call) once(ctx context.Context) (reply, error) {
 		if err != nil {
 			return nil, c.unrecordable(err)
 		}
+		if c.expired && record.Status != ledger.Completed {
+			return nil, c.refuse(outcomeState, unopenable())
+		}
 		if record.Status == ledger.Free {
+			if refusal, err := c.gates(ctx); refusal != nil || err != nil {
+				return refusal, err
+			}
 			lease, met, err := c.Ledger.Acquire(ctx, c.claim(id, query))
 			if err != nil {
 				return nil, c.unrecordable(err)
@@ -65,11 +75,16 @@ func (c *call) claim(id ledger.ID, query ledger.Query) ledger.Call {
 	return ledger.Call{
 		ID: id, Query: query,
 		Timeout: functionTimeout(&rules),
-		TTL:     rules.Idempotency.TTL.Duration(),
+		TTL:     cmp.Or(rules.Idempotency.TTL.Duration(), recordLifetime),
 		// A state of this call that is still open may come back for its result.
-		Outlive: c.now().Add(roundLifetime),
+		Outlive: c.now().Add(max(roundLifetime, receiptLifetime)),
+		Audit:   c.auditFacts(),
 	}
 }
+
+// recordLifetime is how long a call is remembered whose contract does not say: one that is recorded for its confirmation
+// or its dry run alone.
+const recordLifetime = 24 * time.Hour
 
 // longestTimeout is the longest that any Lambda function can run, which an existing one of somebody else's might.
 const longestTimeout = 15 * time.Minute

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"patchbay/dispatcher/function"
+	"patchbay/dispatcher/ratelimit"
 	"patchbay/dispatcher/toolcall"
 	"patchbay/scripts/localdb/localdbtest"
 	"patchbay/shared/invoke"
@@ -86,6 +87,7 @@ func newRecorded(t *testing.T, contract string, dispatchers int, wrap func(*dyna
 		}
 		r.callers = append(r.callers, toolcall.New(toolcall.Config{
 			Catalogue: r, Functions: r, Sealer: seal.New(ring, seal.Options{}), Ledger: ledger.New(db, table, ledger.Options{}),
+			Limiter:    ratelimit.New(client, table),
 			ServerInfo: json.RawMessage(serverInfo), Log: slog.New(slog.DiscardHandler),
 		}))
 	}

@@ -43,6 +43,10 @@ const (
 	outcomeUncertain   outcome = "outcome_unknown"
 	outcomeLedger      outcome = "ledger_unavailable"
 	outcomeUnrecorded  outcome = "outcome_not_recorded"
+	outcomeStepUp      outcome = "insufficient_user_authentication"
+	outcomeDeclined    outcome = "declined"
+	outcomeDryRun      outcome = "dry_run_missing"
+	outcomeLimited     outcome = "rate_limited"
 
 	outcomeResultTooLarge outcome = "result_too_large"
 )

@@ -233,10 +233,13 @@ func (r reply) encode() []byte {
 // appendMeta appends _meta, with serverInfo for a modern client; a tool cannot speak in the server's name, so one that
 // it wrote is dropped.
 func (c *call) appendMeta(out []byte, meta json.RawMessage) []byte {
-	if !c.Modern && meta == nil && !c.replayed {
+	if !c.Modern && meta == nil && !c.replayed && !c.dryRun {
 		return out
 	}
 	out = append(out, `"_meta":{`...)
+	if c.dryRun {
+		out = append(out, `"`+mcp.MetaDryRun+`":true,`...)
+	}
 	if c.replayed {
 		out = append(out, `"`+mcp.MetaReplayed+`":true,`...)
 	}
@@ -251,7 +254,7 @@ func (c *call) appendMeta(out []byte, meta json.RawMessage) []byte {
 			c.Log.Warn("dropped a result's _meta", "requestId", c.RequestID, "tool", c.Params.Name, "error", err)
 		}
 		for _, m := range members {
-			if strings.EqualFold(m.Key, mcp.MetaServerInfo) || m.Key == mcp.MetaReplayed {
+			if strings.EqualFold(m.Key, mcp.MetaServerInfo) || m.Key == mcp.MetaReplayed || m.Key == mcp.MetaDryRun {
 				continue
 			}
 			out = append(appendMember(out, m), ',')

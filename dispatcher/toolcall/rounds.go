@@ -29,26 +29,35 @@ type Sealer interface {
 // openRound reads what an earlier round left with the client. Answers without a state are those of nobody: it is round
 // one. A state of another version of the contract is let go for the same reason: what was asked then may mean something
 // else now.
-func (c *call) openRound(ctx context.Context) error {
+func (c *call) openRound(ctx context.Context) (reply, error) {
 	if !c.Modern || !c.Params.HasState {
-		return nil
+		return nil, nil
 	}
 	binding, err := c.binding()
 	if err != nil {
-		return c.refuse(outcomeState, unopenable())
+		return nil, c.refuse(outcomeState, unopenable())
 	}
-	state, err := c.Sealer.Open(ctx, c.Params.RequestState, binding, seal.KindRound)
+	state, err := c.Sealer.Open(ctx, c.Params.RequestState, binding, seal.KindRound, seal.KindConfirmation)
 	switch {
 	case errors.Is(err, seal.ErrContractChanged):
-		return nil
-	case errors.Is(err, seal.ErrUnopenable), errors.Is(err, seal.ErrExpired):
-		return c.refuse(outcomeState, unopenable())
+		return nil, nil
+	case errors.Is(err, seal.ErrUnopenable):
+		return nil, c.refuse(outcomeState, unopenable())
+	case errors.Is(err, seal.ErrExpired):
+		c.expired = true
 	case err != nil:
-		return c.defect(fmt.Errorf("opening requestState: %w", err))
+		return nil, c.defect(fmt.Errorf("opening requestState: %w", err))
 	}
-	c.state, c.key = state.Tool, state.Key
-	c.responses, err = usableResponses(state.Asked, c.Params.InputResponses)
-	return err
+	c.key, c.confirmed = state.Key, state.Confirmed
+	responses, err := usableResponses(state.Asked, c.Params.InputResponses)
+	if err != nil {
+		return nil, err
+	}
+	if state.Kind == seal.KindConfirmation {
+		return c.readConfirmation(state, responses), nil
+	}
+	c.state, c.responses = state.Tool, responses
+	return nil, nil
 }
 
 // unopenable is the one answer for every state that does not open, so that it tells a forger nothing.
@@ -151,7 +160,8 @@ func (c *call) ask(ctx context.Context, members reply) (reply, error) {
 		return c.toolError(outcomeInvalid, "The call of %s cannot be continued: %s", c.entry.Tool.Name, err), nil
 	}
 	sealed, err := c.Sealer.Seal(ctx, binding, seal.State{
-		Kind: seal.KindRound, Key: c.key, Asked: asks.asked, Tool: asks.state, Expires: c.now().Add(roundLifetime),
+		Kind: seal.KindRound, Key: c.key, Confirmed: c.confirmed, Asked: asks.asked, Tool: asks.state,
+		Expires: c.now().Add(roundLifetime),
 	})
 	if errors.Is(err, seal.ErrTooLarge) {
 		return c.broken(err), nil

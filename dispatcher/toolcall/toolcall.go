@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"patchbay/dispatcher/function"
+	"patchbay/dispatcher/ratelimit"
 	"patchbay/shared/contract"
 	"patchbay/shared/invoke"
 	"patchbay/shared/jsonrpc"
@@ -46,6 +47,8 @@ type Request struct {
 	// Header is the HTTP header, of which the Mcp-Param-* fields are compared with the arguments in the modern era.
 	Header    http.Header
 	Principal principal.Principal
+	// SourceIP tells anonymous callers apart where they are counted.
+	SourceIP string
 	// Progress takes the tool's reports as they come; nil when the client asked for none or can read no stream.
 	Progress func(invoke.Progress)
 	// Deadline is when an answer must be on its way.
@@ -58,9 +61,15 @@ type Config struct {
 	Functions Functions
 	Sealer    Sealer
 	Ledger    Ledger
+	Limiter   Limiter
+	// Limit bounds the calls of one principal over all tools; the zero value bounds nothing.
+	Limit ratelimit.Limit
 	// ServerInfo is the Implementation object that every modern result carries.
 	ServerInfo json.RawMessage
 	Log        *slog.Logger
+	// Audit gets one record for every call of a tool whose contract names an audit event, and one more before a call of
+	// high or critical risk runs.
+	Audit *slog.Logger
 }
 
 // Caller runs tool calls. It is safe for concurrent use.
@@ -80,6 +89,7 @@ func (c *Caller) Call(ctx context.Context, request *Request) (json.RawMessage, e
 	defer cancel()
 	reply, err := call.run(bounded)
 	call.record(ctx, err)
+	call.auditOutcome(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +110,9 @@ type call struct {
 	// key is the idempotency key under which the call is recorded; empty when it is not. digest is that of the arguments.
 	key    string
 	digest [sha256.Size]byte
+	// confirmed says that a person has agreed to the call, dryRun that it only asks what it would do, expired that the
+	// state it came with is too old for anything but a recorded result.
+	confirmed, dryRun, expired bool
 	// replayed says that the answer is a recorded one.
 	replayed bool
 
@@ -115,17 +128,37 @@ func (c *call) run(ctx context.Context) (reply, error) {
 	if refusal, err := c.resolve(ctx); refusal != nil || err != nil {
 		return refusal, err
 	}
-	if err := c.openRound(ctx); err != nil {
-		return nil, err
-	}
-	if refusal, err := c.identify(); refusal != nil || err != nil {
+	if refusal, err := c.openRound(ctx); refusal != nil || err != nil {
 		return refusal, err
 	}
-	if c.key != "" {
+	if refusal, err := c.identify(ctx); refusal != nil || err != nil {
+		return refusal, err
+	}
+	switch {
+	case c.key != "":
 		return c.once(ctx)
+	case c.expired:
+		return nil, c.refuse(outcomeState, unopenable())
+	case c.dryRun:
+		return c.tryOut(ctx)
+	}
+	if refusal, err := c.gates(ctx); refusal != nil || err != nil {
+		return refusal, err
 	}
 	reply, _, err := c.attempt(ctx)
 	return reply, err
+}
+
+// tryOut makes a dry run. It takes no key, needs no confirmation, and leaves a receipt where the contract asks for one.
+func (c *call) tryOut(ctx context.Context) (reply, error) {
+	reply, _, err := c.attempt(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.keepReceipt(ctx); err != nil {
+		return nil, c.unrecordable(err)
+	}
+	return reply, nil
 }
 
 // resolve finds the tool and checks all that the catalogue says of who may call it, and how.
@@ -137,6 +170,9 @@ func (c *call) resolve(ctx context.Context) (reply, error) {
 		return nil, c.refuse(outcomeHeaders, err)
 	}
 	if refusal := c.authorize(); refusal != nil {
+		return refusal, nil
+	}
+	if refusal := c.stepUp(); refusal != nil {
 		return refusal, nil
 	}
 	return c.checkArguments()
@@ -159,6 +195,10 @@ const (
 // attempt runs the tool once and makes a reply of whatever comes of it. A function version that is gone means that the
 // catalogue at hand is old: it is read again, and the call resolved once more, with every check.
 func (c *call) attempt(ctx context.Context) (reply, trace, error) {
+	if refusal, err := c.admit(ctx); refusal != nil || err != nil {
+		return refusal, traceNone, err
+	}
+	c.auditAttempt(ctx)
 	answer, err := c.invoke(ctx)
 	if errors.Is(err, function.ErrGone) && c.refresh(ctx) {
 		if refusal, err := c.resolve(ctx); refusal != nil || err != nil {

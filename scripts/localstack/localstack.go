@@ -184,12 +184,6 @@ func (s *Stack) load() error {
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	for _, tool := range set.Tools {
-		problems = append(problems, tool.Unenforced()...)
-	}
-	if err := problems.Err(); err != nil {
-		return err
-	}
 	if len(set.Tools) == 0 {
 		return fmt.Errorf("%s has no tools; a tool is a folder with a tool.json", s.options.Functions)
 	}

@@ -2,7 +2,6 @@ package contract
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 )
@@ -86,39 +85,6 @@ func TestNearest(t *testing.T) {
 	for word, want := range tests {
 		if got := nearest(word, known); got != want {
 			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
-		}
-	}
-}
-
-// What this release enforces is published; what it does not is refused by the field that promises it.
-func TestUnenforced(t *testing.T) {
-	t.Parallel()
-	dryRun := `"properties":{"dryRun":{"type":"boolean","description":"Only say what would be done."}},`
-	tests := map[string]string{
-		`{}`:                `[]`,
-		`{"risk":"medium"}`: `[]`,
-		`{"permissions":["a"],"visibility":"permitted"}`: `[]`,
-		`{"risk":"forbidden"}`:                           `[]`,
-		`{"risk":"critical"}`:                            `[/contract/risk]`,
-		`{"confirmation":"always"}`:                      `[/contract/confirmation]`,
-		`{"autonomous":false}`:                           `[/contract/confirmation]`,
-		`{"stepUp":{"maxAgeSeconds":60}}`:                `[/contract/stepUp]`,
-		`{"idempotency":{"mode":"arguments"}}`:           `[/contract/idempotency]`,
-		`{"dryRun":"supported"}`:                         `[/contract/dryRun]`,
-		`{"rateLimit":{"calls":1,"perSeconds":1}}`:       `[/contract/rateLimit]`,
-		`{"function":{"state":["notes"]}}`:               `[/contract/function/state]`,
-	}
-	for contract, want := range tests {
-		file := strings.Replace(string(small(`"contract":`+contract+`,`)), `"additional`, dryRun+`"additional`, 1)
-		pointers := []string{}
-		for _, p := range mustParse(t, []byte(file)).Unenforced() {
-			if p.Severity != SeverityError || p.ID != "not-enforced-yet" || p.File != "tool.json" {
-				t.Errorf("%s: %+v", contract, p)
-			}
-			pointers = append(pointers, p.Pointer)
-		}
-		if got := "[" + strings.Join(pointers, " ") + "]"; got != want {
-			t.Errorf("%s: %s, want %s", contract, got, want)
 		}
 	}
 }

@@ -320,9 +320,15 @@ func (i *Idempotency) complete() {
 	setDefault(&i.TTL, "24h")
 }
 
+// Recorded reports whether calls are recorded in the ledger: for their repeats, or because a confirmation or a dry run
+// allows one run and no more.
+func (c *Contract) Recorded() bool {
+	return c.Idempotency.Mode != IdempotencyNone || c.Confirmation == ConfirmationAlways || c.DryRun == DryRunRequired
+}
+
 // resultBound is the largest maxResultBytes that the contract may ask for.
 func (c *Contract) resultBound() int {
-	if c.Idempotency.Mode != IdempotencyNone {
+	if c.Recorded() {
 		return MaxRecordedResultBytes
 	}
 	return MaxResultBytes

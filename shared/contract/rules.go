@@ -168,8 +168,6 @@ func callRules() []Rule {
 			"AWS refuses others, or they mean nothing.", "Lambda quotas; docs/tool-json.md"},
 		{"result-size-recorded", SeverityError, "Where calls are recorded, results have at most 256 KiB.",
 			"A result and its record share one item.", "DynamoDB item size, 400 KB"},
-		{"not-enforced-yet", SeverityError, "A published contract holds nothing that this release does not enforce.",
-			"It would promise what nobody keeps.", "docs/tool-json.md"},
 	}
 }
 

@@ -74,7 +74,7 @@ func (c *checker) checkMembers(n *node, t reflect.Type, pointer string) {
 }
 
 func (c *checker) unknownField(pointer, key string, known []string) {
-	if near := nearest(key, known); near != "" {
+	if near := nearest.Name(key, known); near != "" {
 		c.report("unknown-field", pointer, quoteList(known), "there is no field %q here; %q is near", key, near)
 		return
 	}
@@ -112,7 +112,7 @@ func (c *checker) checkString(n *node, t reflect.Type, pointer string) {
 }
 
 func near(word string, known []string) string {
-	if found := nearest(word, known); found != "" {
+	if found := nearest.Name(word, known); found != "" {
 		return ", " + strconv.Quote(found) + " is near"
 	}
 	return ""

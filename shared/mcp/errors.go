@@ -39,18 +39,25 @@ func UnknownTool(name string) error {
 
 // InvalidCursor is the answer for a cursor that this server never gave (server/utilities/pagination#error-handling).
 func InvalidCursor() error {
-	return &Answered{InvalidParams("Invalid cursor: send a nextCursor exactly as it was received, or none for the first page")}
+	return &Answered{InvalidParams("Invalid cursor: send a nextCursor exactly as it was received, or none for the " +
+		"first page")}
 }
 
-// UnsupportedVersion returns the error that lists the versions this server speaks.
+// UnsupportedVersion returns the error for a request of the modern form whose revision is not served in that form, and
+// lists those that this server speaks. An earlier revision is one of them, but not so: the client is told how to open
+// it, and the list has only what it may send instead, or it would try the same again.
+// Source: basic/versioning#protocol-version-negotiation.
 func UnsupportedVersion(requested string) *jsonrpc.Error {
+	message, supported := "Unsupported protocol version", append(ModernVersions(), LegacyVersions()...)
+	if IsLegacy(requested) {
+		message += ": revision " + requested + " opens with " + MethodInitialize + " and carries no _meta[\"" +
+			MetaProtocolVersion + "\"]"
+		supported = ModernVersions()
+	}
 	return &jsonrpc.Error{
 		Code:    CodeUnsupportedVersion,
-		Message: "Unsupported protocol version",
-		Data: map[string]any{
-			"supported": append(ModernVersions(), LegacyVersions()...),
-			"requested": printable(requested),
-		},
+		Message: message,
+		Data:    map[string]any{"supported": supported, "requested": printable(requested)},
 	}
 }
 
@@ -66,7 +73,8 @@ func MissingCapability(required map[string]any) *jsonrpc.Error {
 
 // Status is the HTTP status of an error response to a request of a modern revision. Errors of the message and its
 // metadata are the client's (400); an unknown method is 404; a tool or cursor that does not exist is an answer to a
-// request that was in order (200). Source: basic/transports/streamable-http#server-validation, #protocol-version-header.
+// request that was in order (200).
+// Source: basic/transports/streamable-http#server-validation, #protocol-version-header.
 func Status(err error) int {
 	var answered *Answered
 	if errors.As(err, &answered) {

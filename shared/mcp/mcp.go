@@ -1,8 +1,8 @@
 // Package mcp holds the wire vocabulary of the Model Context Protocol that Patchbay speaks: revisions, header and
 // _meta names, types, and errors with the HTTP status that each is answered with.
 //
-// Source: https://modelcontextprotocol.io/specification/2026-07-28 and, for clients that still open with initialize, the
-// revisions back to 2024-11-05.
+// Source: https://modelcontextprotocol.io/specification/2026-07-28 and, for clients that still open with initialize,
+// the revisions back to 2024-11-05.
 package mcp
 
 import "slices"
@@ -65,6 +65,8 @@ const (
 	MetaIdempotencyKey = "dev.patchbay/idempotencyKey"
 	// MetaReplayed is true in a result that was recorded by an earlier call with the same key; Patchbay's own.
 	MetaReplayed = "dev.patchbay/replayed"
+	// MetaDryRun is true in the result of a dry run; Patchbay's own.
+	MetaDryRun = "dev.patchbay/dryRun"
 	// MetaReplayUntil is until when a result may be replayed, an RFC 3339 time; Patchbay's own.
 	MetaReplayUntil = "dev.patchbay/replayUntil"
 )

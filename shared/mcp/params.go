@@ -25,6 +25,8 @@ type Params struct {
 	HasState     bool
 	// ProtocolVersion is params.protocolVersion, which initialize of the earlier revisions carries.
 	ProtocolVersion string
+	// Notifications is the filter of subscriptions/listen, any JSON value as sent; nil when there is none.
+	Notifications json.RawMessage
 }
 
 // Meta is params._meta. Source: basic/index#meta.
@@ -41,7 +43,7 @@ type Meta struct {
 	Traceparent string
 	Tracestate  string
 	Baggage     string
-	// IdempotencyKey is the caller's key; HasIdempotencyKey tells an empty one, which is none that can be used, from none.
+	// IdempotencyKey is the caller's key; HasIdempotencyKey tells an empty one, which cannot be used, from none.
 	IdempotencyKey    string
 	HasIdempotencyKey bool
 }
@@ -83,6 +85,8 @@ func (p *Params) set(key string, value json.RawMessage) (err error) {
 	case "requestState":
 		p.HasState = true
 		p.RequestState, err = text("params.requestState", value)
+	case "notifications":
+		p.Notifications = value
 	case "protocolVersion":
 		p.ProtocolVersion, err = text("params.protocolVersion", value)
 	}

@@ -42,20 +42,17 @@ func prepare(source string, tools []Publication, settings Settings) ([]record, e
 	return records, nil
 }
 
-// checkContracts refuses what this release does not enforce, and tools that do not fit each other or the server. What
-// is wrong within a contract was told when it was parsed.
+// checkContracts refuses tools that do not fit each other or the server. What is wrong within a contract was told when it
+// was parsed.
 func checkContracts(publications []Publication, settings Settings) error {
-	var problems contract.Problems
 	tools := make([]*contract.Tool, 0, len(publications))
 	for _, p := range publications {
 		if p.Tool == nil {
 			continue
 		}
 		tools = append(tools, p.Tool)
-		problems = append(problems, p.Tool.Unenforced()...)
 	}
-	problems = append(problems, contract.CheckTools(tools, settings.limits())...)
-	return problems.Err()
+	return contract.CheckTools(tools, settings.limits()).Err()
 }
 
 func (s Settings) limits() contract.ServerLimits {

@@ -257,8 +257,6 @@ func TestRefusedPublications(t *testing.T) {
 	big := strings.Replace(definition("big"), "Returns", strings.Repeat("x", 400<<10), 1)
 	slow := publications(t, "slow")
 	slow[0].Tool.Contract.Execution.TimeoutSeconds = 21
-	promising := publications(t, "promising")
-	promising[0].Tool.Contract.StepUp = &contract.StepUp{MaxAgeSeconds: 60}
 	unversioned := strings.TrimSuffix(functionARN("slow", 1), ":1")
 	tests := []struct {
 		name, source string
@@ -274,10 +272,9 @@ func TestRefusedPublications(t *testing.T) {
 		{"too large", "s", []Publication{publication(t, "big", 1, big)},
 			[]string{"tool big", "bytes; allowed: 392192"}},
 		{"past the server's limit", "s", slow, []string{"the server ends a call after 20 seconds, this tool after 21"}},
-		{"a promise that nobody keeps", "s", promising, []string{"does not enforce stepUp", "not-enforced-yet"}},
-		{"contracts at once", "", append(publications(t, "a", "a"), promising[0],
+		{"contracts at once", "", append(publications(t, "a", "a"),
 			Publication{Tool: slow[0].Tool, Function: unversioned}),
-			[]string{"source", "the name a is that of", "stepUp", "this tool after 21", "tool slow: function"}},
+			[]string{"source", "the name a is that of", "this tool after 21", "tool slow: function"}},
 		{"all at once", "s", []Publication{
 			{Tool: publications(t, "x")[0].Tool, Function: "arn:aws:lambda:us-east-1:000000000000:function:x"},
 			{Tool: publications(t, "y")[0].Tool, Function: strings.TrimSuffix(functionARN("y", 1), "1") + "$LATEST"},
