@@ -4,7 +4,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"patchbay/shared/nearest"
 	"patchbay/shared/tool"
 )
 
@@ -104,32 +106,12 @@ func (p place) resembles(name string) bool {
 	name = fold(name)
 	return slices.ContainsFunc(p.names(), func(own string) bool {
 		own = fold(own)
-		return len(name) >= 3 && strings.Contains(own, name) || distance(own, name) <= max(len(own), len(name))/4
+		letters := max(utf8.RuneCountInString(own), utf8.RuneCountInString(name))
+		return len(name) >= 3 && strings.Contains(own, name) || nearest.Within(own, name, letters/4)
 	})
 }
 
 // fold makes names comparable: in lower case, without dots and with single spaces.
 func fold(name string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(strings.ToLower(name), ".", "")), " ")
-}
-
-// distance is the number of letters to add, drop or change to turn a into b (Levenshtein's).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := before
-			if a[i] != b[j] {
-				change++
-			}
-			before = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

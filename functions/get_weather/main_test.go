@@ -56,6 +56,8 @@ func TestUnknown(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ location, want string }{
 		{"Pariss", `No place named "Pariss" is known here. Did you mean Paris?`},
+		{"Tokoy", "Did you mean Tokyo?"},
+		{"Lodnon", "Did you mean London?"},
 		{"York", "Did you mean New York?"},
 		{"Portland, Maine", "There is no Portland, Maine here, only Portland, Oregon, United States."},
 		{"Xanadu", "Known are: Amsterdam, Anchorage, "},

@@ -75,20 +75,6 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	t.Parallel()
-	known := []string{"description", "execution", "sideEffects", "timeoutSeconds", "title"}
-	tests := map[string]string{
-		"descripton": "description", "Description": "description", "sideeffects": "sideEffects", "titel": "title",
-		"timeout": "timeoutSeconds", "ti": "", "color": "", "": "",
-	}
-	for word, want := range tests {
-		if got := nearest(word, known); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
-		}
-	}
-}
-
 // A value at fault is reported once: nothing that merely follows from the fault is said.
 func TestOneFaultIsOneProblem(t *testing.T) {
 	t.Parallel()

@@ -141,3 +141,10 @@ func (c *checker) checkRepeats(n *node, pointer string) {
 		c.checkRepeats(element, item(pointer, i))
 	}
 }
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"patchbay/shared/nearest"
 )
 
 // The shape of a file is the shape of the Go type that it is decoded into: checkShape walks both together, so that a

@@ -8,6 +8,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"patchbay/shared/nearest"
 )
 
 func (e explainer) entry(location string) *entry {
@@ -164,7 +166,7 @@ func fitsWithoutQuotes(text string, want []string) bool {
 func notAllowed(value any, allowed []string, shown bool) (problem, allowedText string) {
 	problem = "is not allowed"
 	if text, ok := value.(string); ok && shown {
-		if near := nearest(fullJSON(text), allowed); near != "" {
+		if near := nearest.Name(fullJSON(text), allowed); near != "" {
 			problem += ", did you mean " + near + "?"
 		}
 	}
@@ -218,7 +220,7 @@ func expectation(s *jsonschema.Schema) string {
 func (e explainer) unknownName(l leaf) (problem, allowed string) {
 	names := e.declaredNames(l)
 	problem = "is not a known name"
-	if near := nearest(l.name, names); near != "" {
+	if near := nearest.Name(l.name, names); near != "" {
 		problem += ", did you mean " + strconv.Quote(near) + "?"
 	}
 	if len(names) == 0 {

@@ -54,19 +54,6 @@ func TestPatternsMeanWhatECMAScriptSays(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	t.Parallel()
-	allowed := []string{"projectKey", "limit", "status", "id"}
-	for name, want := range map[string]string{
-		"project_key": "projectKey", "Project-Key": "projectKey", "limt": "limit", "limits": "limit", "sttaus": "status",
-		"ID": "id", "colour": "", "x": "", "": "",
-	} {
-		if got := nearest(name, allowed); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", name, got, want)
-		}
-	}
-}
-
 func TestTimesWithLeapSeconds(t *testing.T) {
 	t.Parallel()
 	s, err := Compile([]byte(`{"items":{"format":"time"},"properties":{"t":{"format":"date-time"}}}`), Limits{})

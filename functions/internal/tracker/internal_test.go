@@ -48,21 +48,6 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-func TestDistance(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		a, b string
-		want int
-	}{
-		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"web", "web", 0}, {"web", "wbe", 1}, {"abcd", "badc", 2},
-		{"kitten", "sitting", 3}, {"jose", "josé", 1}, {"田中", "田口", 1},
-	} {
-		if got := distance(test.a, test.b); got != test.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", test.a, test.b, got, test.want)
-		}
-	}
-}
-
 func TestEnumerate(t *testing.T) {
 	t.Parallel()
 	many := make([]string, maxNamed+3)

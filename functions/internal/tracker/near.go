@@ -3,6 +3,9 @@ package tracker
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
+
+	"patchbay/shared/nearest"
 )
 
 // maxNamed is how many names a text lists before it only counts the rest.
@@ -38,37 +41,10 @@ func alike(text string, names ...string) bool {
 			return true
 		}
 		for _, part := range append(strings.Fields(name), name) {
-			if distance(text, part) <= len([]rune(part))/3 {
+			if nearest.Within(text, part, utf8.RuneCountInString(part)/3) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// distance is how many letters have to be added, removed, replaced or swapped with their neighbour to make b of a
-// (optimal string alignment).
-func distance(a, b string) int {
-	from, to := []rune(a), []rune(b)
-	table := make([][]int, len(from)+1)
-	for i := range table {
-		table[i] = make([]int, len(to)+1)
-		table[i][0] = i
-	}
-	for j := range table[0] {
-		table[0][j] = j
-	}
-	for i := 1; i <= len(from); i++ {
-		for j := 1; j <= len(to); j++ {
-			replaced := table[i-1][j-1]
-			if from[i-1] != to[j-1] {
-				replaced++
-			}
-			table[i][j] = min(replaced, table[i-1][j]+1, table[i][j-1]+1)
-			if i > 1 && j > 1 && from[i-1] == to[j-2] && from[i-2] == to[j-1] {
-				table[i][j] = min(table[i][j], table[i-2][j-2]+1)
-			}
-		}
-	}
-	return table[len(from)][len(to)]
 }
