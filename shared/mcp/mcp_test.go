@@ -177,3 +177,25 @@ func TestLongNamesAreCut(t *testing.T) {
 		t.Errorf("an error of %d bytes", len(got))
 	}
 }
+
+// The list never names what the same answer refuses, or a client would send the same again.
+func TestUnsupportedVersion(t *testing.T) {
+	t.Parallel()
+	for requested, test := range map[string]struct {
+		supported []string
+		says      string
+	}{
+		"2099-01-01":        {append(mcp.ModernVersions(), mcp.LegacyVersions()...), "Unsupported protocol version"},
+		mcp.Version20251125: {mcp.ModernVersions(), "revision 2025-11-25 opens with initialize"},
+		mcp.Version20241105: {mcp.ModernVersions(), "revision 2024-11-05 opens with initialize"},
+	} {
+		got := mcp.UnsupportedVersion(requested)
+		want := map[string]any{"supported": test.supported, "requested": requested}
+		if diff := cmp.Diff(want, got.Data); diff != "" {
+			t.Errorf("%s: data (-want +got):\n%s", requested, diff)
+		}
+		if got.Code != mcp.CodeUnsupportedVersion || !strings.Contains(got.Message, test.says) {
+			t.Errorf("%s: got %d %q", requested, got.Code, got.Message)
+		}
+	}
+}
