@@ -117,6 +117,8 @@ func (f *fields) context(s *scanner, key string) (err error) {
 		err = f.v1.read(s)
 	case "http":
 		err = f.http.read(s)
+	case "requestTimeEpoch", "timeEpoch": // version 1, version 2
+		f.facts.Received, err = s.milliseconds()
 	case "authorizer":
 		f.facts.Authorizer, err = authorizer(s)
 	default:

@@ -23,6 +23,7 @@ import (
 type seen struct {
 	Method, Host, Path, RequestURI, Query string
 	RemoteAddr, RequestID                 string
+	Received                              int64       // milliseconds since the Unix epoch
 	Header                                http.Header // those of the table only
 	Body                                  string
 	Length                                int64
@@ -45,8 +46,9 @@ func TestRequestsFromRecordedEvents(t *testing.T) {
 	post := func(host, id string, door door, change func(*seen)) seen {
 		s := seen{
 			Method: "POST", Host: host, Path: "/mcp", RequestURI: "/mcp", RemoteAddr: "203.0.113.24", RequestID: id,
-			Header: http.Header{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Name": {"get_weather"}},
-			Body:   call, Length: int64(len(call)), Door: door,
+			Received: 1794647564012,
+			Header:   http.Header{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Name": {"get_weather"}},
+			Body:     call, Length: int64(len(call)), Door: door,
 		}
 		if change != nil {
 			change(&s)
@@ -120,7 +122,8 @@ func see(t *testing.T, raw []byte) seen {
 	s := seen{
 		Method: r.Method, Host: r.Host, Path: r.URL.Path, RequestURI: r.RequestURI, Query: r.URL.RawQuery,
 		RemoteAddr: r.RemoteAddr, RequestID: FromContext(r.Context()).RequestID, Header: http.Header{},
-		Body: string(body), Length: r.ContentLength, Principal: who, Door: e.door,
+		Received: FromContext(r.Context()).Received.UnixMilli(),
+		Body:     string(body), Length: r.ContentLength, Principal: who, Door: e.door,
 	}
 	if err != nil {
 		s.PrincipalError = err.Error()
@@ -196,6 +199,10 @@ func TestMalformedEventsNameTheField(t *testing.T) {
 		{`{"isBase64Encoded":"yes"}`, `gateway event: isBase64Encoded: want true or false, got "yes"`},
 		{`{"httpMethod":"GET","path":"/","body":"\x"}`, `gateway event: body: a string holds an escape that is not JSON`},
 		{`{"body":"\u12`, `gateway event: body: want a closing quote, got the end of the event`},
+		{`{"requestContext":{"timeEpoch":"noon"}}`,
+			`gateway event: requestContext.timeEpoch: want milliseconds since 1970, got "noon"`},
+		{`{"requestContext":{"requestTimeEpoch":1.5}}`,
+			`gateway event: requestContext.requestTimeEpoch: want milliseconds since 1970, got 1.5`},
 		{`{"requestContext":{"stage":"prod"`, `gateway event: requestContext: want a comma or a closing bracket, got the`},
 	}
 	handler := New(http.NotFoundHandler(), Options{})
@@ -217,7 +224,7 @@ func TestPrincipalOfBadAuthorizerContext(t *testing.T) {
 		{map[string]string{"subject": "u", "authTime": "noon"}, `authorizer context: authTime: want seconds, got "noon"`},
 	}
 	for _, test := range tests {
-		_, err := Principal(NewContext(context.Background(), Facts{Authorizer: test.authorizer}))
+		_, err := Principal(newContext(context.Background(), Facts{Authorizer: test.authorizer}))
 		if err == nil || err.Error() != test.want {
 			t.Errorf("%v: got %v, want %s", test.authorizer, err, test.want)
 		}

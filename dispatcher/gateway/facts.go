@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"patchbay/shared/principal"
 )
@@ -14,6 +15,8 @@ import (
 type Facts struct {
 	// RequestID is the front door's id of the request, which its access log and its x-amzn-RequestId header carry too.
 	RequestID string
+	// Received is when the front door got the request, by its own clock, to the millisecond; zero when it does not say.
+	Received time.Time
 	// SourceIP is the address that connected to the front door.
 	SourceIP string
 	// Authorizer is the context that a Lambda authorizer returned, numbers and booleans as text, objects and lists left
@@ -23,8 +26,7 @@ type Facts struct {
 
 type factsKey struct{}
 
-// NewContext returns a context that carries facts.
-func NewContext(ctx context.Context, facts Facts) context.Context {
+func newContext(ctx context.Context, facts Facts) context.Context {
 	return context.WithValue(ctx, factsKey{}, &facts)
 }
 

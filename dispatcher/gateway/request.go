@@ -31,7 +31,7 @@ func (e *event) request(ctx context.Context) (*http.Request, error) {
 	if len(e.body) > 0 {
 		r.Body = io.NopCloser(bytes.NewReader(e.body))
 	}
-	return r.WithContext(NewContext(ctx, e.facts)), nil
+	return r.WithContext(newContext(ctx, e.facts)), nil
 }
 
 func (e *event) target() (*url.URL, error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -178,6 +179,19 @@ func (s *scanner) flag() (bool, error) {
 		return false, nil
 	}
 	return false, fieldErrorf("", "want true or false, got %s", shorten(raw))
+}
+
+// milliseconds reads a time as milliseconds since the Unix epoch; null is the zero time.
+func (s *scanner) milliseconds() (time.Time, error) {
+	raw, err := s.value()
+	if err != nil || raw == "null" {
+		return time.Time{}, err
+	}
+	n, err := strconv.ParseInt(raw, 10, 64)
+	if err != nil {
+		return time.Time{}, fieldErrorf("", "want milliseconds since 1970, got %s", shorten(raw))
+	}
+	return time.UnixMilli(n), nil
 }
 
 // scalar reads a string, number or boolean as text. ok is false for what is none of them.
