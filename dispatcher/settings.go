@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -51,7 +52,7 @@ func readSettings(getenv func(string) string) (*settings, error) {
 		serverFile:      filepath.Join(getenv("LAMBDA_TASK_ROOT"), "server.json"),
 		table:           env.required("PATCHBAY_TABLE"),
 		ledgerTable:     env.required("PATCHBAY_LEDGER_TABLE"),
-		origins:         strings.Fields(getenv("PATCHBAY_ORIGINS")),
+		origins:         env.origins("PATCHBAY_ORIGINS"),
 		loopbackOrigins: env.boolean("PATCHBAY_LOOPBACK_ORIGINS"),
 		cacheTTL:        env.milliseconds("PATCHBAY_CACHE_TTL_MS", 5*time.Minute),
 		cacheScope:      env.oneOf("PATCHBAY_CACHE_SCOPE", mcp.CachePublic, mcp.CachePrivate),
@@ -105,6 +106,29 @@ func (r *reader) required(name string) string {
 		r.fault(name, value, "set")
 	}
 	return value
+}
+
+// origins reads origins that are separated by white space. An origin is compared as a whole with what a browser sends,
+// so one that no browser sends would never match, and is a mistake. Source: RFC 6454, section 6.2.
+func (r *reader) origins(name string) []string {
+	origins := strings.Fields(r.getenv(name))
+	for _, origin := range origins {
+		if !isOrigin(origin) {
+			r.fault(name, origin, "origins such as https://app.example.com, in lower case, with a port only where it is "+
+				"not the scheme's own, separated by spaces")
+		}
+	}
+	return origins
+}
+
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" || u.Hostname() == "" || u.Scheme+"://"+u.Host != text {
+		return false
+	}
+	own := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	return text == strings.ToLower(text) && !strings.HasSuffix(text, ":") && (own == "" || u.Port() != own) &&
+		!strings.ContainsAny(u.Host, "*,;")
 }
 
 func (r *reader) boolean(name string) bool {

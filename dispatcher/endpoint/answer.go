@@ -14,15 +14,18 @@ import (
 // stream with the first notification, or when the client would otherwise hear nothing for too long; until then an error
 // can still have its HTTP status. It is safe for concurrent use: keep-alives come from a timer.
 //
-// A client that went away is not noticed: writes to it fail and are forgotten, and the call goes on to its end.
+// A client that went away is not told from one that is there: the first write that fails is the last one, and the call
+// goes on to its end.
 type answer struct {
 	w         http.ResponseWriter
 	accepts   accepted
 	keepAlive time.Duration
 
 	mu     sync.Mutex
+	code   int // the status that was sent; 0 before
 	opened bool
 	closed bool
+	gone   bool // a write failed
 	timer  *time.Timer
 }
 
@@ -34,7 +37,31 @@ func (a *answer) header() http.Header { return a.w.Header() }
 
 // status answers with a status alone.
 func (a *answer) status(code int) {
-	a.w.WriteHeader(code)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stop()
+	a.writeHeader(code)
+}
+
+// sent returns the status that was sent; 0 when there is none yet.
+func (a *answer) sent() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.code
+}
+
+// close ends the answer without a word: nothing is sent any more.
+func (a *answer) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stop()
+}
+
+func (a *answer) stop() {
+	a.closed = true
+	if a.timer != nil {
+		a.timer.Stop()
+	}
 }
 
 // result answers with a result and ends the answer.
@@ -53,15 +80,15 @@ func (a *answer) fail(status int, id jsonrpc.ID, e *jsonrpc.Error) {
 func (a *answer) finish(status int, body []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.closed = true
-	if a.timer != nil {
-		a.timer.Stop()
+	if a.closed {
+		return
 	}
+	a.stop()
 	if !a.opened && (a.accepts.json || !a.accepts.stream || status != http.StatusOK) {
 		header := a.w.Header()
 		header.Set("Content-Type", "application/json")
 		header.Set("Content-Length", strconv.Itoa(len(body)))
-		a.w.WriteHeader(status)
+		a.writeHeader(status)
 		_, _ = a.w.Write(body)
 		return
 	}
@@ -100,7 +127,7 @@ func (a *answer) keepAwake() {
 }
 
 func (a *answer) rearm() {
-	if a.timer != nil {
+	if a.timer != nil && !a.gone {
 		a.timer.Reset(a.keepAlive)
 	}
 }
@@ -134,11 +161,21 @@ func (a *answer) open() {
 	header.Set("Cache-Control", "no-cache")
 	// Asks proxies in between not to hold events back.
 	header.Set("X-Accel-Buffering", "no")
-	a.w.WriteHeader(http.StatusOK)
+	a.writeHeader(http.StatusOK)
 }
 
+func (a *answer) writeHeader(status int) {
+	a.code = status
+	a.w.WriteHeader(status)
+}
+
+// write sends a part of the stream. Once that failed there is nobody to send the rest to.
 func (a *answer) write(p []byte) {
+	if a.gone {
+		return
+	}
 	if _, err := a.w.Write(p); err != nil {
+		a.gone = true
 		return
 	}
 	if flusher, ok := a.w.(http.Flusher); ok {

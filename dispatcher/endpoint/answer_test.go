@@ -136,15 +136,69 @@ func TestNoKeepAliveForAClientThatReadsNoStream(t *testing.T) {
 	})
 }
 
-// gone is the writer of a client that left.
-type gone struct{ http.ResponseWriter }
+// leaver is the writer of a client that leaves after so many writes.
+type leaver struct {
+	http.ResponseWriter
+	left, tries int
+}
 
-func (gone) Write([]byte) (int, error) { return 0, errors.New("client left") }
+func (l *leaver) Write(p []byte) (int, error) {
+	l.tries++
+	if l.tries > l.left {
+		return 0, errors.New("client left")
+	}
+	return l.ResponseWriter.Write(p)
+}
 
-func TestAClientThatLeftIsNotNoticed(t *testing.T) {
+// After the first write that fails nothing more is written, and no timer runs on.
+func TestNothingIsWrittenToAClientThatLeft(t *testing.T) {
 	t.Parallel()
-	a := newAnswer(gone{httptest.NewRecorder()}, time.Hour)
+	for name, test := range map[string]struct {
+		left int
+		use  func(a *answer)
+		want int
+	}{
+		"before the first notification": {0, func(a *answer) { a.notify([]byte(`{}`)) }, 1},
+		"before the first comment":      {0, func(*answer) { time.Sleep(time.Minute) }, 1},
+		"after two comments":            {2, func(*answer) { time.Sleep(time.Hour) }, 3},
+		"between notifications": {1, func(a *answer) {
+			for range 5 {
+				a.notify([]byte(`{}`))
+			}
+		}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := &leaver{ResponseWriter: httptest.NewRecorder(), left: test.left}
+				a := newAnswer(w, 15*time.Second)
+				a.accepts = both
+				a.keepAwake()
+				test.use(a)
+				time.Sleep(time.Hour)
+				if a.timer.Stop() {
+					t.Error("the keep-alive timer runs on")
+				}
+				a.result(id(t), []byte(`{}`))
+				if w.tries != test.want {
+					t.Errorf("%d writes, want %d", w.tries, test.want)
+				}
+			})
+		})
+	}
+}
+
+func TestNothingFollowsTheEndOfAnAnswer(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	a := newAnswer(w, time.Hour)
 	a.accepts = both
-	a.notify([]byte(`{}`))
 	a.result(id(t), []byte(`{}`))
+	before := w.Body.String()
+	a.fail(http.StatusInternalServerError, id(t), jsonrpc.Errorf(-32603, "late"))
+	a.notify([]byte(`{"late":true}`))
+	a.result(id(t), []byte(`{"late":true}`))
+	if w.Body.String() != before || a.sent() != http.StatusOK {
+		t.Errorf("got %d %q, want %q alone", a.sent(), w.Body, before)
+	}
 }

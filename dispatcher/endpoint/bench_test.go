@@ -55,18 +55,16 @@ func benchEntry(b *testing.B) *registry.Entry {
 func benchHandler(b *testing.B) http.Handler {
 	log := slog.New(slog.NewJSONHandler(io.Discard, nil))
 	parts := benchParts{benchEntry(b)}
-	handler, err := endpoint.New(endpoint.Config{
-		Catalogue: parts,
+	info := json.RawMessage(`{"name":"bench","version":"1"}`)
+	return endpoint.New(endpoint.Config{
+		ServerInfo: info,
+		Catalogue:  parts,
 		Caller: toolcall.New(toolcall.Config{
-			Catalogue: parts, Functions: parts, ServerInfo: json.RawMessage(`{"name":"bench","version":"1"}`), Log: log,
+			Catalogue: parts, Functions: parts, ServerInfo: info, Log: log,
 		}),
 		Facts: func(context.Context) (endpoint.Facts, error) { return endpoint.Facts{RequestID: "r"}, nil },
 		Log:   log,
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return handler
 }
 
 // sink is a ResponseWriter that keeps only the status.

@@ -18,7 +18,7 @@ func (ex *exchange) callTool(ctx context.Context) (json.RawMessage, error) {
 	// The client may leave at any time, and the gateway does not say so. A call that has begun runs to its end.
 	ctx = context.WithoutCancel(ctx)
 	ex.answer.keepAwake()
-	return ex.Caller.Call(ctx, &toolcall.Request{
+	result, err := ex.config.Caller.Call(ctx, &toolcall.Request{
 		RequestID:       ex.facts.RequestID,
 		Params:          ex.params,
 		ProtocolVersion: ex.version,
@@ -28,14 +28,16 @@ func (ex *exchange) callTool(ctx context.Context) (json.RawMessage, error) {
 		Progress:        ex.progress(),
 		Deadline:        ex.deadline(),
 	})
+	ex.called = true
+	return result, err
 }
 
 // deadline is when the answer must be on its way: the gateway's patience or the dispatcher's own time-out, whichever
 // ends first.
 func (ex *exchange) deadline() time.Time {
 	deadline, bounded := ex.http.Context().Deadline()
-	if ex.AnswerWithin > 0 {
-		if gateway := ex.started.Add(ex.AnswerWithin); !bounded || gateway.Before(deadline) {
+	if ex.config.AnswerWithin > 0 {
+		if gateway := ex.received().Add(ex.config.AnswerWithin); !bounded || gateway.Before(deadline) {
 			deadline, bounded = gateway, true
 		}
 	}
@@ -43,6 +45,17 @@ func (ex *exchange) deadline() time.Time {
 		deadline = ex.started.Add(15 * time.Minute)
 	}
 	return deadline.Add(-answerMargin)
+}
+
+// received is when the gateway began to wait, which is before this process saw the request: an authorizer or a cold
+// start may lie between. Its clock and ours differ, so it is believed up to half of its patience; a time in the future,
+// or one after which it waits no more, is no use at all.
+func (ex *exchange) received() time.Time {
+	age := ex.started.Sub(ex.facts.Received)
+	if age <= 0 || age >= ex.config.AnswerWithin {
+		return ex.started
+	}
+	return ex.started.Add(-min(age, ex.config.AnswerWithin/2))
 }
 
 // progress returns where a tool's reports go: to the client that gave a token and reads a stream, or nowhere. Values

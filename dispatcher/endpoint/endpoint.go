@@ -9,8 +9,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"patchbay/dispatcher/toolcall"
@@ -19,9 +21,6 @@ import (
 	"patchbay/shared/principal"
 	"patchbay/shared/registry"
 )
-
-// MaxBody is the largest request body that is read, in bytes: what API Gateway lets through.
-const MaxBody = 10 << 20
 
 // Catalogue lists tools.
 type Catalogue interface {
@@ -39,12 +38,17 @@ type Caller interface {
 type Facts struct {
 	// RequestID identifies the request in every log.
 	RequestID string
+	// Received is when the front door got the request, by its own clock; zero when it does not say.
+	Received  time.Time
 	Principal principal.Principal
 }
 
-// Config is how a server is set up. Log, Catalogue, Caller and Facts are required.
+// Config is how a server is set up. ServerInfo, Log, Catalogue, Caller and Facts are required.
 type Config struct {
-	Server Server
+	// ServerInfo is the Implementation object that says what the server is; Instructions tell a model how to use its tools
+	// together, and may be empty.
+	ServerInfo   json.RawMessage
+	Instructions string
 	// Origins are the values of Origin that may call, exact; with LoopbackOrigins any origin on the loopback interface
 	// may too. A request without Origin is not from a browser, and passes.
 	Origins         []string
@@ -53,49 +57,42 @@ type Config struct {
 	CacheTTL   time.Duration
 	CacheScope string
 	Page       registry.PageLimits
-	// AnswerWithin is how long the gateway waits for a whole answer; 0 when only the function's own time-out counts.
+	// AnswerWithin is how long the gateway waits for a whole answer, counted from when it received the request; 0 when
+	// only the function's own time-out counts.
 	AnswerWithin time.Duration
 	// KeepAlive is the longest silence on an open stream; 0 means 15 s.
 	KeepAlive time.Duration
 
 	Catalogue Catalogue
-	Caller    Caller
-	Facts     func(context.Context) (Facts, error)
-	Log       *slog.Logger
-}
-
-// Server is what the server says about itself.
-type Server struct {
-	mcp.Implementation
-	Instructions string `json:"instructions,omitempty"`
+	// Caller writes a line of its own to the log for every call that it is given; Log gets one for every other request.
+	Caller Caller
+	// Facts tells who calls. With an error it still returns what else it knows.
+	Facts func(context.Context) (Facts, error)
+	Log   *slog.Logger
 }
 
 // Handler serves the endpoint. It is safe for concurrent use.
 type Handler struct {
-	Config
-	serverInfo json.RawMessage
-	origins    map[string]bool
+	config  Config
+	origins map[string]bool
 }
 
 // New returns the handler for config.
-func New(config Config) (*Handler, error) {
-	info, err := json.Marshal(config.Server.Implementation)
-	if err != nil {
-		return nil, err
-	}
+func New(config Config) *Handler {
 	if config.KeepAlive <= 0 {
 		config.KeepAlive = 15 * time.Second
 	}
-	h := &Handler{Config: config, serverInfo: info, origins: map[string]bool{}}
+	h := &Handler{config: config, origins: map[string]bool{}}
 	for _, origin := range config.Origins {
 		h.origins[origin] = true
 	}
-	return h, nil
+	return h
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP answers one request. A panic on the way is answered as an internal error.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ex := &exchange{Handler: h, http: r, answer: newAnswer(w, h.KeepAlive), started: time.Now()}
+	ex := &exchange{Handler: h, http: r, answer: newAnswer(w, h.config.KeepAlive), started: time.Now()}
+	defer ex.end(r.Context())
 	ex.serve(r.Context())
 }
 
@@ -111,24 +108,32 @@ type exchange struct {
 	modern  bool
 	// version is the protocol revision of the request.
 	version string
+
+	// called says that the Caller has answered, and so has logged the request.
+	called bool
+	// failure is the error that the request was answered with, cause what the log says of it and the client never sees.
+	failure *jsonrpc.Error
+	cause   error
+	// stack is where a panic came from.
+	stack []byte
 }
 
 func (ex *exchange) serve(ctx context.Context) {
+	facts, nobody := ex.config.Facts(ctx)
+	ex.facts = facts
 	if !ex.checkHTTP() {
 		return
 	}
-	facts, err := ex.Facts(ctx)
-	if err != nil {
-		ex.Log.ErrorContext(ctx, "reading the caller of a request", "error", err)
-		ex.fail(jsonrpc.Errorf(jsonrpc.CodeInternalError, "Internal error"))
-		return
-	}
-	ex.facts = facts
 	body, ok := ex.readBody()
 	if !ok {
 		return
 	}
-	if err := ex.read(body); err != nil {
+	err := ex.read(body)
+	if nobody != nil {
+		// Only now, since the answer carries the message's id.
+		err = fmt.Errorf("reading the caller of a request: %w", nobody)
+	}
+	if err != nil {
 		ex.fail(err)
 		return
 	}
@@ -150,6 +155,8 @@ func (ex *exchange) read(body []byte) error {
 	message, err := jsonrpc.Decode(body)
 	ex.message = message
 	if err != nil {
+		// Without parameters the headers alone tell the era, by which the answer has its status.
+		ex.modern = ex.isModern()
 		return err
 	}
 	params, err := mcp.ParseParams(message.Params)
@@ -164,8 +171,9 @@ func (ex *exchange) read(body []byte) error {
 	return ex.checkLegacy()
 }
 
-// fail answers with an error. In earlier revisions clients take other statuses than 200 for a broken transport, so there
-// an error that answers a well-formed request has it. Once a stream is open the error is its last event.
+// fail answers with an error. In earlier revisions clients take other statuses than 200 for a broken transport, so an
+// error that answers a request whose id and method could be read has it there. Once a stream is open the error is its
+// last event.
 func (ex *exchange) fail(err error) {
 	status := mcp.Status(err)
 	if !ex.modern && !ex.message.ID.IsZero() && ex.message.Method != "" {
@@ -173,10 +181,21 @@ func (ex *exchange) fail(err error) {
 	}
 	var e *jsonrpc.Error
 	if !errors.As(err, &e) {
-		ex.Log.Error("internal error", "requestId", ex.facts.RequestID, "error", err)
+		ex.cause = err
 		e = jsonrpc.Errorf(jsonrpc.CodeInternalError, "Internal error (request id %s)", ex.facts.RequestID)
 	}
+	ex.failure = e
 	ex.answer.fail(status, ex.message.ID, e)
+}
+
+// end leaves no request without an answer and a line in the log, whatever happened, and nothing running behind it.
+func (ex *exchange) end(ctx context.Context) {
+	if cause := recover(); cause != nil {
+		ex.stack = debug.Stack()
+		ex.fail(fmt.Errorf("panic: %v", cause))
+	}
+	ex.answer.close()
+	ex.record(ctx)
 }
 
 // route runs the method of a request that passed all checks.
@@ -202,5 +221,5 @@ func (ex *exchange) route(ctx context.Context) (json.RawMessage, error) {
 			return json.RawMessage("{}"), nil
 		}
 	}
-	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", ex.message.Method)
+	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", shorten(ex.message.Method))
 }

@@ -13,6 +13,9 @@ import (
 	"patchbay/shared/jsonrpc"
 )
 
+// maxBody is the largest request body that is read, in bytes: what API Gateway lets through.
+const maxBody = 10 << 20
+
 // checkHTTP refuses what is wrong before the body matters. Source: basic/transports/streamable-http#security-endpoint,
 // #sending-messages, #earlier-streamable-http-revisions.
 func (ex *exchange) checkHTTP() bool {
@@ -41,11 +44,12 @@ func (ex *exchange) checkHTTP() bool {
 
 // refuse answers a request that is no message yet: an HTTP status, and an error without an id for whoever reads it.
 func (ex *exchange) refuse(status int, reason string) {
-	ex.answer.fail(status, jsonrpc.ID{}, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", reason))
+	ex.failure = jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", reason)
+	ex.answer.fail(status, jsonrpc.ID{}, ex.failure)
 }
 
 func (ex *exchange) readBody() ([]byte, bool) {
-	limited := http.MaxBytesReader(nil, ex.http.Body, MaxBody)
+	limited := http.MaxBytesReader(nil, ex.http.Body, maxBody)
 	body, err := readAll(limited, ex.http.ContentLength)
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
@@ -61,7 +65,7 @@ func (ex *exchange) readBody() ([]byte, bool) {
 
 // readAll reads into one buffer of the declared length, where one is declared.
 func readAll(r io.Reader, length int64) ([]byte, error) {
-	if length <= 0 || length > MaxBody {
+	if length <= 0 || length > maxBody {
 		return io.ReadAll(r)
 	}
 	body := make([]byte, length)
@@ -80,7 +84,7 @@ func (ex *exchange) originAllowed(values []string) bool {
 	if len(values) > 1 {
 		return false
 	}
-	return ex.origins[values[0]] || (ex.LoopbackOrigins && isLoopbackOrigin(values[0]))
+	return ex.origins[values[0]] || (ex.config.LoopbackOrigins && isLoopbackOrigin(values[0]))
 }
 
 // isLoopbackOrigin reports whether origin is scheme://host[:port] and nothing more, with a host of this machine.

@@ -58,10 +58,7 @@ func TestIsJSON(t *testing.T) {
 
 func TestOrigin(t *testing.T) {
 	t.Parallel()
-	h, err := New(Config{Origins: []string{"https://app.example"}, LoopbackOrigins: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := New(Config{Origins: []string{"https://app.example"}, LoopbackOrigins: true})
 	ex := &exchange{Handler: h}
 	for origin, want := range map[string]bool{
 		"https://app.example":              true,
@@ -94,7 +91,7 @@ func TestOrigin(t *testing.T) {
 	if ex.originAllowed([]string{"http://localhost", "https://evil.example"}) {
 		t.Error("two origins pass")
 	}
-	h.LoopbackOrigins = false
+	h.config.LoopbackOrigins = false
 	if ex.originAllowed([]string{"http://localhost"}) {
 		t.Error("loopback origins pass where they are not configured")
 	}

@@ -29,9 +29,9 @@ func (ex *exchange) discover() (json.RawMessage, error) {
 		ResultType:        mcp.ResultComplete,
 		SupportedVersions: append(mcp.ModernVersions(), mcp.LegacyVersions()...),
 		Capabilities:      capabilities,
-		Instructions:      ex.Server.Instructions,
+		Instructions:      ex.config.Instructions,
 		cacheHints:        ex.cacheHints(),
-		Meta:              map[string]json.RawMessage{mcp.MetaServerInfo: ex.serverInfo},
+		Meta:              map[string]json.RawMessage{mcp.MetaServerInfo: ex.config.ServerInfo},
 	})
 }
 
@@ -42,7 +42,7 @@ type cacheHints struct {
 }
 
 func (ex *exchange) cacheHints() cacheHints {
-	return cacheHints{TTLMs: ex.CacheTTL.Milliseconds(), CacheScope: ex.CacheScope}
+	return cacheHints{TTLMs: ex.config.CacheTTL.Milliseconds(), CacheScope: ex.config.CacheScope}
 }
 
 // listTools answers tools/list with definitions byte for byte as they were published.
@@ -50,14 +50,14 @@ func (ex *exchange) listTools(ctx context.Context) (json.RawMessage, error) {
 	if ex.params.HasCursor && ex.params.Cursor == "" {
 		return nil, mcp.InvalidCursor()
 	}
-	page, err := ex.Catalogue.Page(ctx, ex.params.Cursor, ex.Page, func(entry *registry.Entry) bool {
+	page, err := ex.config.Catalogue.Page(ctx, ex.params.Cursor, ex.config.Page, func(entry *registry.Entry) bool {
 		return toolcall.Visible(entry, ex.facts.Principal)
 	})
 	if errors.Is(err, registry.ErrBadCursor) {
 		return nil, mcp.InvalidCursor()
 	}
 	if err != nil {
-		ex.Log.ErrorContext(ctx, "listing tools", "requestId", ex.facts.RequestID, "error", err)
+		ex.cause = fmt.Errorf("listing tools: %w", err)
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternalError,
 			"The tool catalogue cannot be read at the moment (request id %s)", ex.facts.RequestID)
 	}
@@ -65,7 +65,7 @@ func (ex *exchange) listTools(ctx context.Context) (json.RawMessage, error) {
 }
 
 func (ex *exchange) listResult(page registry.Page) json.RawMessage {
-	size := 512 + len(ex.serverInfo)
+	size := 512 + len(ex.config.ServerInfo)
 	for _, definition := range page.Definitions {
 		size += len(definition) + 1
 	}
@@ -84,14 +84,19 @@ func (ex *exchange) listResult(page registry.Page) json.RawMessage {
 	if ex.modern {
 		hints := ex.cacheHints()
 		out = fmt.Appendf(out, `,"resultType":"complete","ttlMs":%d,"cacheScope":%q,"_meta":{%q:%s}`,
-			hints.TTLMs, hints.CacheScope, mcp.MetaServerInfo, ex.serverInfo)
+			hints.TTLMs, hints.CacheScope, mcp.MetaServerInfo, ex.config.ServerInfo)
 	}
 	return append(out, '}')
 }
 
-// listen answers subscriptions/listen. No changes are announced yet, so it acknowledges an empty filter and completes at
-// once, as a server does that ends a subscription on its own initiative (basic/patterns/subscriptions#graceful-closure).
+// listen answers subscriptions/listen. No changes are announced yet, so it acknowledges an empty filter and completes
+// at once, as a server does that ends a subscription on its own initiative
+// (basic/patterns/subscriptions#graceful-closure).
 func (ex *exchange) listen() (json.RawMessage, error) {
+	if filter := ex.params.Notifications; len(filter) == 0 || filter[0] != '{' {
+		return nil, mcp.InvalidParams("Invalid params: params.notifications must be an object that names the notifications " +
+			"to receive")
+	}
 	if !ex.answer.accepts.stream {
 		return nil, mcp.InvalidParams("Invalid params: subscriptions/listen is answered as a stream; " +
 			"Accept must list text/event-stream")
@@ -99,7 +104,7 @@ func (ex *exchange) listen() (json.RawMessage, error) {
 	acknowledged := fmt.Appendf(nil, `{"_meta":{%q:%s},"notifications":{}}`, mcp.MetaSubscriptionID, ex.message.ID)
 	ex.answer.notify(jsonrpc.AppendNotification(nil, mcp.NotificationAcknowledged, acknowledged))
 	return fmt.Appendf(nil, `{"resultType":"complete","_meta":{%q:%s,%q:%s}}`,
-		mcp.MetaSubscriptionID, ex.message.ID, mcp.MetaServerInfo, ex.serverInfo), nil
+		mcp.MetaSubscriptionID, ex.message.ID, mcp.MetaServerInfo, ex.config.ServerInfo), nil
 }
 
 // initialize answers the handshake of the earlier revisions, without a session: the client's version where it is spoken
@@ -118,5 +123,5 @@ func (ex *exchange) initialize() (json.RawMessage, error) {
 		Capabilities    json.RawMessage `json:"capabilities"`
 		ServerInfo      json.RawMessage `json:"serverInfo"`
 		Instructions    string          `json:"instructions,omitempty"`
-	}{version, capabilities, ex.serverInfo, ex.Server.Instructions})
+	}{version, capabilities, ex.config.ServerInfo, ex.config.Instructions})
 }

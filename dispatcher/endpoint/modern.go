@@ -7,18 +7,15 @@ import (
 	"patchbay/shared/mcp"
 )
 
-// isModern tells the era: a request is modern when its _meta names a version, or its version header names one that is
-// not of an earlier revision. Source: basic/versioning#backward-compatibility-with-initialization-based-versions.
+// isModern tells the era: a request is modern when its _meta names a version, or when its version header does anything
+// but name one earlier revision. So a header that no client of those sends, such as two of them, is refused as the
+// modern revision has it. Source: basic/versioning#backward-compatibility-with-initialization-based-versions.
 func (ex *exchange) isModern() bool {
 	if ex.params.Meta.HasVersion {
 		return true
 	}
-	for _, version := range ex.http.Header.Values(mcp.HeaderProtocolVersion) {
-		if !mcp.IsLegacy(strings.Trim(version, " \t")) {
-			return true
-		}
-	}
-	return false
+	version, sent, err := ex.singleHeader(mcp.HeaderProtocolVersion)
+	return err != nil || (sent && !mcp.IsLegacy(version))
 }
 
 // checkModern checks what revision 2026-07-28 demands of every request: headers that say what the body says, a version
@@ -60,7 +57,7 @@ func (ex *exchange) checkVersion() error {
 		return mcp.HeaderMismatch("%s is missing; it must be %q", mcp.HeaderProtocolVersion, mcp.Version20260728)
 	case sent && meta.HasVersion && header != meta.ProtocolVersion:
 		return mcp.HeaderMismatch("%s is %q, and the body's _meta says %q",
-			mcp.HeaderProtocolVersion, header, meta.ProtocolVersion)
+			mcp.HeaderProtocolVersion, shorten(header), shorten(meta.ProtocolVersion))
 	case sent && !meta.HasVersion:
 		ex.version = header
 	default:
@@ -98,7 +95,7 @@ func (ex *exchange) compare(header, body string, required bool) error {
 	}
 	if !sent {
 		if required {
-			return mcp.HeaderMismatch("%s is missing; it must be %q", header, body)
+			return mcp.HeaderMismatch("%s is missing; it must be %q", header, shorten(body))
 		}
 		return nil
 	}
@@ -110,7 +107,7 @@ func (ex *exchange) compare(header, body string, required bool) error {
 		value = decoded
 	}
 	if value != body {
-		return mcp.HeaderMismatch("%s is %q, and the body says %q", header, value, body)
+		return mcp.HeaderMismatch("%s is %q, and the body says %q", header, shorten(value), shorten(body))
 	}
 	return nil
 }
@@ -140,8 +137,8 @@ func (ex *exchange) checkLegacy() error {
 	return nil
 }
 
-// legacyVersion is the revision of a request without per-request metadata: the header's, else the last one that had none
-// (2025-06-18, basic/transports#protocol-version-header).
+// legacyVersion is the revision of a request without per-request metadata: the header's, else the last one that had
+// none (2025-06-18, basic/transports#protocol-version-header).
 func (ex *exchange) legacyVersion() string {
 	if ex.message.Method == mcp.MethodInitialize && slices.Contains(mcp.LegacyVersions(), ex.params.ProtocolVersion) {
 		return ex.params.ProtocolVersion

@@ -62,14 +62,13 @@ func (s single) Page(context.Context, string, registry.PageLimits, func(*registr
 
 // newEndpoint returns the dispatcher's handler, put together as its main does, over functions that answer at once.
 func newEndpoint(tools catalogue) (http.Handler, error) {
-	server := endpoint.Server{Implementation: mcp.Implementation{Name: "patchbay-benchmark", Version: "1.0.0"}}
-	info, err := json.Marshal(server.Implementation)
+	info, err := json.Marshal(mcp.Implementation{Name: "patchbay-benchmark", Version: "1.0.0"})
 	if err != nil {
 		return nil, fmt.Errorf("encoding serverInfo: %w", err)
 	}
 	return endpoint.New(endpoint.Config{
-		Server:    server,
-		Catalogue: tools,
+		ServerInfo: info,
+		Catalogue:  tools,
 		Caller: toolcall.New(toolcall.Config{
 			Catalogue: tools, Functions: instant{}, ServerInfo: info, Log: quiet(),
 		}),
@@ -78,7 +77,7 @@ func newEndpoint(tools catalogue) (http.Handler, error) {
 			return endpoint.Facts{RequestID: gateway.FromContext(ctx).RequestID, Principal: caller}, err
 		},
 		Log: quiet(),
-	})
+	}), nil
 }
 
 // gauge and level are the same tool's types for the SDK.
