@@ -104,10 +104,11 @@ var countries = map[string]string{
 // resembles reports whether a name is a part of the place's name, or is off by a letter in four.
 func (p place) resembles(name string) bool {
 	name = fold(name)
+	letters := utf8.RuneCountInString(name)
 	return slices.ContainsFunc(p.names(), func(own string) bool {
 		own = fold(own)
-		letters := max(utf8.RuneCountInString(own), utf8.RuneCountInString(name))
-		return len(name) >= 3 && strings.Contains(own, name) || nearest.Within(own, name, letters/4)
+		ownLetters := utf8.RuneCountInString(own)
+		return letters >= 3 && strings.Contains(own, name) || nearest.Within(own, name, max(ownLetters, letters)/4)
 	})
 }
 

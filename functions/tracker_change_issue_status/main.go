@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"patchbay/functions/internal/tracker"
-	"patchbay/shared/secret"
 	"patchbay/shared/tool"
 )
 
@@ -26,10 +25,7 @@ type output struct {
 }
 
 func main() {
-	client, err := tracker.New(tracker.Options{
-		URL:     os.Getenv("TRACKER_API_URL"),
-		Secrets: secret.NewCache(secret.File(os.Getenv("PATCHBAY_SECRETS_FILE")), secret.CacheOptions{}),
-	})
+	client, err := tracker.Connect(os.Getenv("TRACKER_API_URL"), os.Getenv("PATCHBAY_SECRETS_FILE"))
 	if err != nil {
 		slog.Error("TRACKER_API_URL cannot be used", "error", err.Error())
 		os.Exit(1)

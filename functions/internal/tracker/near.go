@@ -37,7 +37,7 @@ func alike(text string, names ...string) bool {
 	text = strings.ToLower(strings.TrimSpace(text))
 	for _, name := range names {
 		name = strings.ToLower(name)
-		if len(text) > 1 && strings.Contains(name, text) {
+		if utf8.RuneCountInString(text) > 1 && strings.Contains(name, text) {
 			return true
 		}
 		for _, part := range append(strings.Fields(name), name) {

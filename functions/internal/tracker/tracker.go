@@ -71,6 +71,13 @@ type Client struct {
 	http    *http.Client
 }
 
+// Connect returns a client of the API at a URL, whose token is in a secrets file, as the tracker's tools get both from
+// their environment. An error means that the URL cannot be that of an API; a file that cannot be read is met by each
+// request.
+func Connect(url, secretsFile string) (*Client, error) {
+	return New(Options{URL: url, Secrets: secret.NewCache(secret.File(secretsFile), secret.CacheOptions{})})
+}
+
 // New returns a client. An error means that the URL cannot be that of an API.
 func New(options Options) (*Client, error) {
 	base, err := url.Parse(options.URL)

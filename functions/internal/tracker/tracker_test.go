@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -51,6 +53,27 @@ func TestURLsThatAreRefused(t *testing.T) {
 		} else if strings.Contains(err.Error(), "pass@") {
 			t.Errorf("the error shows the password: %v", err)
 		}
+	}
+}
+
+// What a tool's main gives is enough to reach the API with the secret's token.
+func TestConnect(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(trackerapi.New(trackerapi.Options{Token: trackertest.Token}))
+	t.Cleanup(server.Close)
+	secrets := filepath.Join(t.TempDir(), "secrets.json")
+	if err := os.WriteFile(secrets, fmt.Appendf(nil, "{%q:%q}", tracker.SecretName, trackertest.Token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	client, err := tracker.Connect(server.URL, secrets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if project, err := client.Project(t.Context(), "WEB"); err != nil || project.Name != "Website" {
+		t.Errorf("project %+v, error %v", project, err)
+	}
+	if _, err := tracker.Connect("tracker.example.com", secrets); err == nil {
+		t.Error("Connect accepts a URL without a scheme")
 	}
 }
 
