@@ -1,6 +1,9 @@
 package mcp
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // Implementation names a client or server. Source: schema 2026-07-28, Implementation.
 type Implementation struct {
@@ -57,12 +60,13 @@ type Content struct {
 	Meta        json.RawMessage `json:"_meta,omitempty"`
 }
 
-// MarshalJSON writes an empty text or data where the block's type demands the member.
+// MarshalJSON writes an empty text or data where the block's type demands the member. It leaves <, > and & as they are,
+// since whether they are escaped is for the encoder around it to say: json.Marshal escapes them.
 func (c Content) MarshalJSON() ([]byte, error) {
 	type plain Content
 	switch c.Type {
 	case "text":
-		return json.Marshal(struct {
+		return marshal(struct {
 			plain
 			Text string `json:"text"`
 		}{plain(c), c.Text})
@@ -71,12 +75,23 @@ func (c Content) MarshalJSON() ([]byte, error) {
 		if data == nil {
 			data = []byte{}
 		}
-		return json.Marshal(struct {
+		return marshal(struct {
 			plain
 			Data []byte `json:"data"`
 		}{plain(c), data})
 	}
-	return json.Marshal(plain(c))
+	return marshal(plain(c))
+}
+
+// marshal is json.Marshal without its escapes for HTML.
+func marshal(v any) ([]byte, error) {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return nil, err
+	}
+	return buffer.Bytes(), nil
 }
 
 // ResourceContents is the body of an embedded resource: Text or Blob. Source: schema 2026-07-28, ResourceContents.

@@ -43,6 +43,14 @@ func CallFrom(ctx context.Context) Call {
 	return Call{}
 }
 
+// Caller returns the principal of the call that a context belongs to, and false for a context that is not a handler's:
+// that is not the anonymous caller. It is what handle.New of package handle takes to keep one caller's state from
+// another.
+func Caller(ctx context.Context) (principal.Principal, bool) {
+	call := CallFrom(ctx)
+	return call.Principal, call.Tool != ""
+}
+
 // Log returns a logger whose records carry the tool's name and the request id, so that they can be found from the
 // dispatcher's record of the same call; slog.Default() for a context that is not a handler's.
 func Log(ctx context.Context) *slog.Logger {
@@ -108,6 +116,7 @@ type callKey struct{}
 type current struct {
 	call     Call
 	log      *slog.Logger
+	replay   *replay
 	progress *progress // nil when the client did not ask for progress
 }
 
@@ -124,7 +133,7 @@ func newCall(request invoke.Request) Call {
 }
 
 func withCall(ctx context.Context, call Call, log *slog.Logger) context.Context {
-	return context.WithValue(ctx, callKey{}, &current{call: call, log: log})
+	return context.WithValue(ctx, callKey{}, &current{call: call, log: log, replay: new(replay)})
 }
 
 // withDeadline ends the context at the dispatcher's deadline, in milliseconds since the Unix epoch, unless it ends

@@ -8,10 +8,6 @@ import (
 	"patchbay/shared/mcp"
 )
 
-// MetaFailure is the _meta key of a failed result: an object whose "code" is the code given to Fail. The dispatcher
-// reads it to find the contract's failure mode.
-const MetaFailure = "dev.patchbay/failure"
-
 // Fail is a failure that the tool foresaw. Code is one of the contract's failureModes; the dispatcher logs any other as
 // a defect. The formatted text goes to the model as it stands, so it says what was wrong with which value and what to
 // do instead, and nothing that the caller may not know. The error may be wrapped on its way out of the handler; only
@@ -29,11 +25,15 @@ func (f *failure) Error() string { return f.code + ": " + f.text }
 // resultOfError encodes the two errors that are answers; any other comes back.
 func resultOfError(err error) (json.RawMessage, error) {
 	if failed, ok := errors.AsType[*failure](err); ok {
-		return encodeResult(Result{
+		wire, err := wireOf(Result{
 			Content: []mcp.Content{Text(failed.text)},
 			IsError: true,
-			Meta:    map[string]any{MetaFailure: map[string]string{"code": failed.code}},
+			Meta:    map[string]any{mcp.MetaFailure: map[string]string{"code": failed.code}},
 		})
+		if err != nil {
+			return nil, err
+		}
+		return encode(wire)
 	}
 	if asked, ok := errors.AsType[*question](err); ok {
 		return encode(asked.result)

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,22 +32,36 @@ type Result struct {
 }
 
 // resultOf encodes what a handler returned.
-func resultOf(out any) (json.RawMessage, error) {
+func resultOf(ctx context.Context, out any) (json.RawMessage, error) {
+	result, err := asResult(out)
+	if err != nil {
+		return nil, err
+	}
+	wire, err := wireOf(result)
+	if err != nil {
+		return nil, err
+	}
+	if err := setReplay(ctx, wire); err != nil {
+		return nil, err
+	}
+	return encode(wire)
+}
+
+func asResult(out any) (Result, error) {
 	switch out := out.(type) {
 	case Result:
-		return encodeResult(out)
+		return out, nil
 	case *Result:
-		if out == nil {
-			return nil, errors.New("the handler returned neither a result nor an error")
+		if out != nil {
+			return *out, nil
 		}
-		return encodeResult(*out)
 	case string:
-		return encodeResult(Result{Content: []mcp.Content{Text(out)}})
+		return Result{Content: []mcp.Content{Text(out)}}, nil
 	}
 	if isNil(out) {
-		return nil, errors.New("the handler returned neither a result nor an error")
+		return Result{}, errors.New("the handler returned neither a result nor an error")
 	}
-	return encodeResult(Result{Structured: out})
+	return Result{Structured: out}, nil
 }
 
 func isNil(out any) bool {
@@ -54,8 +69,9 @@ func isNil(out any) bool {
 	return !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil()
 }
 
-func encodeResult(result Result) (json.RawMessage, error) {
-	wire := mcp.CallToolResult{Content: result.Content, IsError: result.IsError}
+// wireOf returns a result as the protocol wants it.
+func wireOf(result Result) (*mcp.CallToolResult, error) {
+	wire := &mcp.CallToolResult{Content: result.Content, IsError: result.IsError}
 	if result.Structured != nil {
 		structured, err := encode(result.Structured)
 		if err != nil {
@@ -70,11 +86,11 @@ func encodeResult(result Result) (json.RawMessage, error) {
 		wire.Content = []mcp.Content{} // the protocol wants an array, not null
 	}
 	for key, value := range result.Meta {
-		if err := setMeta(&wire, key, value); err != nil {
+		if err := setMeta(wire, key, value); err != nil {
 			return nil, err
 		}
 	}
-	return encode(wire)
+	return wire, nil
 }
 
 func setMeta(wire *mcp.CallToolResult, key string, value any) error {

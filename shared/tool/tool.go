@@ -66,7 +66,7 @@ func NewHandler[In, Out any](handler func(context.Context, In) (Out, error)) *Ha
 		if err != nil {
 			return resultOfError(err)
 		}
-		return resultOf(out)
+		return resultOf(ctx, out)
 	}
 	return &Handler{run: run}
 }

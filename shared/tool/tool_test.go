@@ -163,15 +163,77 @@ func value(t *testing.T, text string) (v any) {
 	return v
 }
 
-// A model reads the text as it is in the JSON string: an escaped "<" costs tokens and hides what was meant.
-func TestTextIsNotEscapedForHTML(t *testing.T) {
+// Escapes for HTML cost a model tokens and hide what was meant, in the text and in the JSON around it.
+func TestNothingIsEscapedForHTML(t *testing.T) {
 	t.Parallel()
-	var got mcp.CallToolResult
-	if err := json.Unmarshal([]byte(answer(t, event(t, nil), returning(output{"<&>"}, nil))), &got); err != nil {
-		t.Fatal(err)
+	const says = `a <b> & "c"`
+	for name, got := range map[string]string{
+		"a text":      answer(t, event(t, nil), returning(says, nil)),
+		"an output":   answer(t, event(t, nil), returning(output{says}, nil)),
+		"a failure":   answer(t, event(t, nil), returning("", tool.Fail("c", says))),
+		"a link":      answer(t, event(t, nil), returning(tool.Result{Content: []mcp.Content{tool.ResourceLink(says, "")}}, nil)),
+		"a resource":  answer(t, event(t, nil), returning(embedded(says), nil)),
+		"a question":  answer(t, event(t, nil), returning("", tool.Ask(nil, says))),
+		"a form":      answer(t, event(t, nil), returning("", tool.Ask(ask(tool.Form(says, nil)), ""))),
+		"a sampling":  answer(t, event(t, nil), returning("", tool.Ask(ask(tool.Sample(sampling(says))), ""))),
+		"_meta":       answer(t, event(t, nil), returning(tool.Result{Meta: map[string]any{"x.org/y": says}}, nil)),
+		"a long line": answer(t, event(t, progressing), returning(says, nil)),
+	} {
+		if !strings.Contains(got, "<b> &") || strings.Contains(got, `\u00`) {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
-	if want := `{"greeting":"<&>"}`; got.Content[0].Text != want {
-		t.Errorf("text = %s, want %s", got.Content[0].Text, want)
+}
+
+func embedded(text string) tool.Result {
+	return tool.Result{Content: []mcp.Content{tool.Embed(mcp.ResourceContents{URI: "test://r", Text: text})}}
+}
+
+func ask(request mcp.InputRequest) map[string]mcp.InputRequest {
+	return map[string]mcp.InputRequest{"k": request}
+}
+
+func sampling(text string) tool.Sampling {
+	return tool.Sampling{MaxTokens: 1, Messages: []tool.SamplingMessage{{Role: "user", Content: tool.Text(text)}}}
+}
+
+func progressing(r *invoke.Request) { r.Meta.Progress = true }
+
+func TestReplayUntil(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2126, 1, 2, 12, 0, 0, 999_999_999, time.FixedZone("", 3600))
+	const said = `"_meta":{"dev.patchbay/replayUntil":"2126-01-02T11:00:00Z"}`
+	own := tool.Result{Meta: map[string]any{mcp.MetaReplayUntil: "2126-01-01T00:00:00Z"}}
+	for name, test := range map[string]struct {
+		until []time.Time
+		out   any
+		err   error
+		want  string
+	}{
+		"an output":              {[]time.Time{noon}, output{"hi"}, nil, said},
+		"a text":                 {[]time.Time{noon}, "hi", nil, said},
+		"the earliest":           {[]time.Time{noon.Add(time.Hour), noon, {}, noon.Add(time.Second)}, "hi", nil, said},
+		"the zero time":          {[]time.Time{{}}, "hi", nil, ""},
+		"none":                   {nil, "hi", nil, ""},
+		"a result of its own":    {[]time.Time{noon}, own, nil, `"_meta":{"dev.patchbay/replayUntil":"2126-01-01T00:00:00Z"}`},
+		"a failure":              {[]time.Time{noon}, nil, tool.Fail("gone", "gone"), ""},
+		"a result with an error": {[]time.Time{noon}, tool.Result{IsError: true}, nil, ""},
+		"a question":             {[]time.Time{noon}, nil, tool.Ask(nil, "s"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, edit := range []func(*invoke.Request){nil, progressing} {
+				got := answer(t, event(t, edit), func(ctx context.Context, _ input) (any, error) {
+					for _, until := range test.until {
+						tool.ReplayUntil(ctx, until)
+					}
+					return test.out, test.err
+				})
+				if !strings.Contains(got, test.want) || test.want == "" && strings.Contains(got, mcp.MetaReplayUntil) {
+					t.Errorf("answer %s, want %s", got, test.want)
+				}
+			}
+		})
 	}
 }
 
@@ -206,6 +268,12 @@ func TestDefects(t *testing.T) {
 		},
 		"no value": {
 			event(t, nil), quiet(returning(any(nil), nil)), "neither a result nor an error",
+		},
+		"replay for ever": {
+			event(t, nil), quiet(func(ctx context.Context, _ input) (string, error) {
+				tool.ReplayUntil(ctx, time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC))
+				return "", nil
+			}), "until the year 10000",
 		},
 		"structure that is not JSON": {
 			event(t, nil), quiet(returning(func() {}, nil)), "encoding structured content",
@@ -276,6 +344,9 @@ func TestCallFrom(t *testing.T) {
 		r.Deadline = deadline.UnixMilli()
 	}), func(ctx context.Context, in input) (string, error) {
 		got = tool.CallFrom(ctx)
+		if who, ok := tool.Caller(ctx); !ok || who.Subject != "u1" {
+			t.Errorf("caller = %+v, %v", who, ok)
+		}
 		if end, ok := ctx.Deadline(); !ok || !end.Equal(deadline) {
 			t.Errorf("deadline of the context = %v, %v", end, ok)
 		}
@@ -299,6 +370,17 @@ func TestCallFrom(t *testing.T) {
 	}
 }
 
+// The anonymous caller of a call is a caller.
+func TestCallerWithoutAnAuthorizer(t *testing.T) {
+	t.Parallel()
+	answer(t, event(t, nil), func(ctx context.Context, _ input) (string, error) {
+		if who, ok := tool.Caller(ctx); !ok || !who.Anonymous() {
+			t.Errorf("caller = %+v, %v", who, ok)
+		}
+		return "", nil
+	})
+}
+
 func TestOutsideACall(t *testing.T) {
 	t.Parallel()
 	if diff := cmp.Diff(tool.Call{}, tool.CallFrom(t.Context())); diff != "" {
@@ -307,7 +389,11 @@ func TestOutsideACall(t *testing.T) {
 	if tool.Log(t.Context()) != slog.Default() {
 		t.Error("Log is not the default logger")
 	}
+	if who, ok := tool.Caller(t.Context()); ok || !who.Anonymous() {
+		t.Errorf("caller = %+v, %v", who, ok)
+	}
 	tool.Progress(t.Context(), 1, 2, "nobody listens") // must not panic
+	tool.ReplayUntil(t.Context(), time.Now())          // nor that
 	if got := (tool.Call{}).Client(); got.Name != "" {
 		t.Errorf("client = %+v", got)
 	}

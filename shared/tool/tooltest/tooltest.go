@@ -278,7 +278,7 @@ func parse(t testing.TB, result *Result, body []byte) *Result {
 	}
 	result.IsError, result.Content = wire.IsError, wire.Content
 	result.StructuredContent, result.Meta = wire.StructuredContent, wire.Meta
-	result.Code = code(wire.Meta[tool.MetaFailure])
+	result.Code = code(wire.Meta[mcp.MetaFailure])
 	return result
 }
 
