@@ -2,6 +2,9 @@ package main
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -109,5 +112,34 @@ func TestSettingsRefuse(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.name) || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s=%q: error %v, want one that names it and says %q", test.name, test.value, err, test.says)
 		}
+	}
+}
+
+// Every variable of the dispatcher is in the documentation's table.
+func TestSettingsAreDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "docs", "configuration.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := map[string]bool{}
+	if _, err := readSettings(func(name string) string {
+		asked[name] = true
+		return minimal[name]
+	}); err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile("(?m)^\\| `(PATCHBAY_[A-Z_]+)` \\|").FindAllStringSubmatch(string(page), -1)
+	documented := map[string]bool{}
+	for _, row := range rows {
+		documented[row[1]] = true
+	}
+	for name := range asked {
+		if strings.HasPrefix(name, "PATCHBAY_") && !documented[name] {
+			t.Errorf("%s has no row in docs/configuration.md", name)
+		}
+	}
+	if len(asked) < 10 {
+		t.Errorf("only %d variables are read", len(asked))
 	}
 }
