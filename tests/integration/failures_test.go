@@ -11,14 +11,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"patchbay/scripts/localstack"
 )
 
 // internals is what no client may ever read.
 var internals = regexp.MustCompile(`arn:aws|sekrit|goroutine|exit status|signal:|\.go:|stackTrace|errorType|/var/task`)
 
-// Whatever a tool does to itself, the client gets one clear answer without internals, the log has the cause under the
-// request id that the answer names, and the next call works.
+// Whatever a tool does to itself, the client gets one clear answer without internals, the log has the cause, under the
+// request id where the answer names one, and the next call works.
 func TestMisbehavingTools(t *testing.T) {
 	t.Parallel()
 	requestID := regexp.MustCompile(`request id ([0-9a-f-]+)`)
@@ -34,20 +36,45 @@ func TestMisbehavingTools(t *testing.T) {
 	} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			got := call(t, fixtures.URL, "misbehave", fmt.Sprintf(`{"mode":%q}`, mode))
+			response, trace := postTraced(t, fixtures.URL, "misbehave", fmt.Sprintf(`{"mode":%q}`, mode))
+			got := decodeResult(t, readAnswer(t, response))
 			if !got.IsError || !strings.Contains(got.text(), test.says) || internals.MatchString(got.text()) {
 				t.Fatalf("got %+v", got)
 			}
-			if match := requestID.FindStringSubmatch(got.text()); match != nil {
-				eventually(t, "the log line of the call", func() bool {
-					return len(fixtures.log.find("dispatcher", match[1], test.logged, `"tool":"misbehave"`)) == 1
-				})
+			line := fixtures.logged(t, trace)
+			if !strings.Contains(line, test.logged) || !strings.Contains(line, `"tool":"misbehave"`) {
+				t.Errorf("logged %s", line)
+			}
+			if match := requestID.FindStringSubmatch(got.text()); match != nil && !strings.Contains(line, match[1]) {
+				t.Errorf("the answer names request id %s, the log has %s", match[1], line)
 			}
 			if again := call(t, fixtures.URL, "misbehave", `{}`); again.IsError {
 				t.Errorf("the next call: %+v", again)
 			}
 		})
 	}
+}
+
+// postTraced is post for a call with a trace of its own, by which the call is found in the log whatever its answer says.
+func postTraced(t *testing.T, url, tool, arguments string) (response *http.Response, traceparent string) {
+	t.Helper()
+	id := uuid.New()
+	traceparent = fmt.Sprintf("00-%x-%x-01", id[:], id[:8])
+	body := strings.Replace(message("tools/call", callParams(tool, arguments)),
+		`"_meta":{`, fmt.Sprintf(`"_meta":{"traceparent":%q,`, traceparent), 1)
+	return send(t, url, "tools/call", tool, body), traceparent
+}
+
+// logged returns the one line that the dispatcher wrote of the call with that trace, once it is there.
+func (s *server) logged(t *testing.T, traceparent string) string {
+	t.Helper()
+	find := func() []string { return s.log.find("dispatcher", `"msg":"tools/call"`, traceparent) }
+	eventually(t, "the log line of the call", func() bool { return len(find()) > 0 })
+	lines := find()
+	if len(lines) != 1 {
+		t.Fatalf("the call has %d lines: %q", len(lines), lines)
+	}
+	return lines[0]
 }
 
 func TestThrottledFunctionSaysThatNothingRan(t *testing.T) {
@@ -59,7 +86,8 @@ func TestThrottledFunctionSaysThatNothingRan(t *testing.T) {
 	go func() { first <- call(t, fixtures.URL, "hold", arguments(started)) }()
 	eventually(t, "the first call to begin", func() bool { return exists(started) })
 	never := filepath.Join(dir, "never")
-	if got := call(t, fixtures.URL, "hold", arguments(never)); !got.IsError || !strings.Contains(got.text(), "not started") {
+	got := call(t, fixtures.URL, "hold", arguments(never))
+	if !got.IsError || !strings.Contains(got.text(), "not started") {
 		t.Errorf("got %+v", got)
 	}
 	if exists(never) {
@@ -91,7 +119,11 @@ func TestGatewayDeadlineNearerThanTheTool(t *testing.T) {
 // A body that Lambda cannot take never reaches the dispatcher; the gateway says so, and nothing hangs.
 func TestLargeRequests(t *testing.T) {
 	t.Parallel()
-	for size, want := range map[int]int{5 << 20: http.StatusOK, 7 << 20: http.StatusRequestEntityTooLarge, 11 << 20: http.StatusRequestEntityTooLarge} {
+	for size, want := range map[int]int{
+		5 << 20:  http.StatusOK,
+		7 << 20:  http.StatusRequestEntityTooLarge,
+		11 << 20: http.StatusRequestEntityTooLarge,
+	} {
 		params := callParams("echo_envelope", fmt.Sprintf(`{"note":%q}`, strings.Repeat("x", size)))
 		response := post(t, fixtures.URL, "tools/call", "echo_envelope", params)
 		response.Body.Close()

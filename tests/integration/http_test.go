@@ -14,7 +14,13 @@ import (
 // post sends a modern request and returns the response; the caller closes its body.
 func post(t *testing.T, url, method, name, params string) *http.Response {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(message(method, params)))
+	return send(t, url, method, name, message(method, params))
+}
+
+// send is post with a message of one's own.
+func send(t *testing.T, url, method, name, body string) *http.Response {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

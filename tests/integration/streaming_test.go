@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"patchbay/tests/integration/clients"
 )
 
@@ -31,7 +33,8 @@ func TestProgressArrivesWhileTheToolRuns(t *testing.T) {
 	stream := newEvents(response.Body)
 	for step := 1; step <= steps; step++ {
 		event := stream.next()
-		if !strings.Contains(event, fmt.Sprintf(`"progress":%d,`, step)) || !strings.Contains(event, `"progressToken":"p"`) {
+		if !strings.Contains(event, fmt.Sprintf(`"progress":%d,`, step)) ||
+			!strings.Contains(event, `"progressToken":"p"`) {
 			t.Fatalf("event %d is %q", step, event)
 		}
 		t.Logf("event %d arrived while the tool waits: %s", step, event)
@@ -65,21 +68,23 @@ func TestACallRunsOnWhenItsClientLeaves(t *testing.T) {
 	if err := os.WriteFile(gate+".1", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	response := post(t, fixtures.URL, "tools/call", "slow_progress",
-		callParams("slow_progress", fmt.Sprintf(`{"gate":%q,"steps":2}`, gate)))
+	response, trace := postTraced(t, fixtures.URL, "slow_progress", fmt.Sprintf(`{"gate":%q,"steps":2}`, gate))
 	if event := newEvents(response.Body).next(); !strings.Contains(event, `"progress":1,`) {
 		t.Fatalf("got %q", event)
 	}
 	response.Body.Close()
-	before := len(fixtures.log.find("dispatcher", `"tool":"slow_progress"`, `"outcome":"ok"`))
+	if lines := fixtures.log.find("dispatcher", trace); len(lines) > 0 {
+		t.Fatalf("the call has ended before it may: %q", lines)
+	}
 	if err := os.WriteFile(gate+".2", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the call to be recorded as finished", func() bool {
-		return len(fixtures.log.find("dispatcher", `"tool":"slow_progress"`, `"outcome":"ok"`)) > before
-	})
+	if line := fixtures.logged(t, trace); !strings.Contains(line, `"outcome":"ok"`) {
+		t.Errorf("logged %s", line)
+	}
 }
 
+// The tool reports 0, 50 and 100 of 100, and every client passes all of them on, in that order.
 func TestEveryClientSeesProgress(t *testing.T) {
 	t.Parallel()
 	eachClient(t, func(t *testing.T, client clients.Client) {
@@ -87,8 +92,12 @@ func TestEveryClientSeesProgress(t *testing.T) {
 			return
 		}
 		report := client.Call(t, fixtures.URL, clients.Call{Tool: "test_tool_with_progress", Progress: true})
-		if len(report.Calls[0].Progress) == 0 {
-			t.Errorf("saw no progress: %+v", report.Calls[0])
+		var want []clients.Progress
+		for _, step := range []float64{0, 50, 100} {
+			want = append(want, clients.Progress{Progress: step, Total: 100, Message: "working"})
+		}
+		if diff := cmp.Diff(want, report.Calls[0].Progress); diff != "" {
+			t.Errorf("progress (-want +got):\n%s", diff)
 		}
 	})
 }
