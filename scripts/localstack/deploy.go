@@ -217,6 +217,9 @@ func (d *deployment) dispatcher() (string, error) {
 	if d.options.PageBytes > 0 {
 		environment["PATCHBAY_PAGE_BYTES"] = strconv.Itoa(d.options.PageBytes)
 	}
+	if d.options.Dispatcher != nil {
+		d.options.Dispatcher(environment)
+	}
 	return d.lambda.Deploy(locallambda.Function{
 		Name:     "dispatcher",
 		Dir:      filepath.Join(d.outDir(), "dispatcher"),

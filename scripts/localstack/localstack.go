@@ -68,6 +68,9 @@ type Options struct {
 	Progress io.Writer
 	// Log gets what the functions write, a line at a time; nil drops it.
 	Log func(function string, line []byte)
+	// Dispatcher may change the dispatcher's environment before it is deployed, such as to put something between it and
+	// what it calls; nil leaves it as it is.
+	Dispatcher func(environment map[string]string)
 }
 
 // Stack is a running server. Close ends every part of it.
