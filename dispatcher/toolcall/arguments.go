@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func (c *call) payload() ([]byte, error) {
 	if c.entry.Tool.Contract.Function.Payload == contract.PayloadArguments {
 		return c.arguments, nil
 	}
-	payload, err := json.Marshal(&invoke.Request{
+	payload, err := encodeEnvelope(&invoke.Request{
 		Version:   invoke.Version,
 		Tool:      c.entry.Tool.Name,
 		Arguments: c.arguments,
@@ -67,6 +68,18 @@ func (c *call) payload() ([]byte, error) {
 		return nil, fmt.Errorf("encoding the envelope for %s: %w", c.entry.Tool.Name, err)
 	}
 	return payload, nil
+}
+
+// encodeEnvelope leaves <, > and & as they are: escaped, they would take six bytes each of what Lambda lets through.
+func encodeEnvelope(request *invoke.Request) ([]byte, error) {
+	var out bytes.Buffer
+	out.Grow(len(request.Arguments) + 512)
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(request); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte{'\n'}), nil
 }
 
 // defect is the answer to a fault of Patchbay's or a tool's own making that keeps the call from running.

@@ -133,8 +133,8 @@ func checkShape(members reply) error {
 		switch m.Key {
 		case memberContent:
 			hasContent = true
-			if m.Value[0] != '[' {
-				return errors.New("the result's content is not an array")
+			if err := checkContent(m.Value); err != nil {
+				return err
 			}
 		case memberIsError:
 			if m.Value[0] != 't' && m.Value[0] != 'f' {
@@ -152,6 +152,36 @@ func checkShape(members reply) error {
 	}
 	if !hasContent {
 		return errors.New("the result has no content")
+	}
+	return nil
+}
+
+// requiredMembers are what a block of each type must have, each of a JSON type that its first byte tells. A type that is
+// not known here may be one of a later revision, and passes. Source: schema 2026-07-28, ContentBlock.
+var requiredMembers = map[string]map[string]byte{
+	"text":          {"text": '"'},
+	"image":         {"data": '"', "mimeType": '"'},
+	"audio":         {"data": '"', "mimeType": '"'},
+	"resource_link": {"uri": '"', "name": '"'},
+	"resource":      {"resource": '{'},
+}
+
+// checkContent refuses content that would break a client's parser, and with it the whole answer.
+func checkContent(content json.RawMessage) error {
+	var blocks []map[string]json.RawMessage
+	if err := json.Unmarshal(content, &blocks); err != nil {
+		return errors.New("the result's content is not an array of objects")
+	}
+	for i, block := range blocks {
+		var kind string
+		if json.Unmarshal(block["type"], &kind) != nil {
+			return fmt.Errorf("block %d of the result's content has no type", i)
+		}
+		for name, first := range requiredMembers[kind] {
+			if value := block[name]; len(value) == 0 || value[0] != first {
+				return fmt.Errorf("block %d of the result's content, of type %s, has no usable %s", i, kind, name)
+			}
+		}
 	}
 	return nil
 }
@@ -202,6 +232,11 @@ func (c *call) dress(members reply) json.RawMessage {
 		case memberMeta:
 			meta = m.Value
 		case memberResultType:
+		case memberStructured:
+			// Earlier revisions know objects alone; the text says the same.
+			if c.Modern || m.Value[0] == '{' {
+				out = append(appendMember(out, m), ',')
+			}
 		default:
 			out = appendMember(out, m)
 			out = append(out, ',')

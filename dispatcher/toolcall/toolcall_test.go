@@ -163,6 +163,63 @@ func TestPlainArgumentsPayload(t *testing.T) {
 	}
 }
 
+// Earlier revisions know objects alone as structured content; there the text says what another value is.
+func TestStructuredContentThatIsNoObject(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []string{`null`, `[1]`, `"s"`, `7`} {
+		f := &fixed{entry: entry(t, `{"function":{"payload":"arguments"}}`), answer: answer}
+		f.entry.Tool.Output = nil
+		for modern, want := range map[bool]bool{true: true, false: false} {
+			got, _, err := run(t, f, func(r *toolcall.Request) { r.Modern = modern })
+			if err != nil || strings.Contains(got, "structuredContent") != want || !strings.Contains(got, `"type":"text"`) {
+				t.Errorf("%s, modern %v: got %s, %v", answer, modern, got, err)
+			}
+		}
+	}
+}
+
+// What takes one byte in the arguments takes one in the event.
+func TestEnvelopeEscapesNothing(t *testing.T) {
+	t.Parallel()
+	f := &fixed{entry: entry(t, `{}`), answer: `{"content":[],"structuredContent":{"n":1}}`}
+	const arguments = `{"who":"<a href='x'>&\u2028</a>"}`
+	if _, _, err := run(t, f, func(r *toolcall.Request) { r.Params.Arguments = json.RawMessage(arguments) }); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(f.payload), arguments) {
+		t.Errorf("the event is %s", f.payload)
+	}
+}
+
+// A version that is gone is replaced by what the catalogue says now, with every check of who may call it, and how.
+func TestResolvedOnceMoreWithEveryCheck(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ contract, says string }{
+		"forbidden now": {`{"risk":"forbidden"}`, "Unknown tool"},
+		"invisible now": {`{"visibility":"permitted","permissions":["a"]}`, "Unknown tool"},
+		"needs a scope": {`{"permissions":["a"]}`, "Missing OAuth scopes"},
+	} {
+		old, fresh := entry(t, `{}`), entry(t, test.contract)
+		fresh.Function = "arn:aws:lambda:r:1:function:greet:2"
+		f := &fixed{entry: old, refreshed: fresh, goneFunction: old.Function, answer: `{"content":[]}`}
+		got, _, err := run(t, f, nil)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, test.says) || len(f.invoked) != 1 {
+			t.Errorf("%s: got %s after %v", name, got, f.invoked)
+		}
+	}
+	old, fresh := entry(t, `{}`), entry(t, `{}`)
+	fresh.Function = "arn:aws:lambda:r:1:function:greet:2"
+	fresh.Tool.HeaderParams = []contract.HeaderParam{{Header: "Mcp-Param-Who", Path: []string{"who"}, Type: "string"}}
+	f := &fixed{entry: old, refreshed: fresh, goneFunction: old.Function, answer: `{"content":[]}`}
+	_, _, err := run(t, f, func(r *toolcall.Request) { r.Params.Arguments = json.RawMessage(`{"who":"a"}`) })
+	if !errors.Is(err, &jsonrpc.Error{Code: mcp.CodeHeaderMismatch}) || len(f.invoked) != 1 {
+		t.Errorf("a new mirrored parameter: got %v after %v", err, f.invoked)
+	}
+}
+
 // Every way in which an invocation can fail has an answer that says what to do and shows nothing of the inside.
 func TestFailures(t *testing.T) {
 	t.Parallel()
@@ -191,6 +248,11 @@ func TestFailures(t *testing.T) {
 		"an array":             {"[]", nil, "breaks its own contract", "defect"},
 		"a key twice":          {`{"content":[],"content":[]}`, nil, "breaks its own contract", "defect"},
 		"no content":           {`{"structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
+		"content of null":      {`{"content":[null],"structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
+		"content of texts":     {`{"content":["x"],"structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
+		"a block without type": {`{"content":[{}],"structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
+		"a text without text":  {`{"content":[{"type":"text"}],"structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
+		"an image of nothing":  {`{"content":[{"type":"image","data":7,"mimeType":"a/b"}],"structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
 		"content no array":     {`{"content":"x","structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
 		"isError no boolean":   {`{"content":[],"isError":"no","structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
 		"_meta no object":      {`{"content":[],"_meta":[],"structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
