@@ -28,7 +28,13 @@ func folder(tool *contract.Tool) string { return filepath.Base(filepath.Dir(tool
 // outDir is where built functions lie.
 func (s *Stack) outDir() string { return filepath.Join(s.options.Data, "build") }
 
-// build compiles the dispatcher and every Go function with one run of the compiler.
+// sourceDir is the folder of a tool.
+func (s *Stack) sourceDir(tool *contract.Tool) string {
+	return filepath.Join(s.options.Functions, folder(tool))
+}
+
+// build compiles the dispatcher and every Go function with one run of the compiler, and then makes what is built in
+// other ways.
 func (s *Stack) build(ctx context.Context) error {
 	options := build.GoOptions{
 		ModuleDir:   s.module,
@@ -47,20 +53,35 @@ func (s *Stack) build(ctx context.Context) error {
 		}
 	}
 	fmt.Fprintf(s.options.Progress, "building the dispatcher and %d functions\n", len(options.Packages)-1)
-	return build.Go(ctx, options)
+	if err := build.Go(ctx, options); err != nil {
+		return err
+	}
+	s.programs = map[*contract.Tool]*program{}
+	for _, tool := range s.set.Tools {
+		if tool.Contract.Function.ARN != "" || byCompiler(tool.Contract.Function) {
+			continue
+		}
+		program, err := s.packageFunction(ctx, tool)
+		if err != nil {
+			return fmt.Errorf("building the function of %s: %w", tool.File, err)
+		}
+		s.programs[tool] = program
+	}
+	return nil
 }
 
-// goPackage is the package of a tool's function, relative to the module; empty when it is not written in Go.
+// byCompiler reports whether nothing but the Go compiler makes the folder's own function.
+func byCompiler(function contract.Function) bool {
+	return function.Runtime == contract.RuntimeGo && len(function.Build) == 0
+}
+
+// goPackage is the package that the compiler makes a tool's function from, relative to the module; empty when it is made
+// in another way.
 func (s *Stack) goPackage(tool *contract.Tool) (string, error) {
-	dir := filepath.Join(s.options.Functions, folder(tool))
+	dir := s.sourceDir(tool)
 	if tool.Contract.Function.ARN != "" {
-		name := existingName(tool.Contract.Function)
-		dir = filepath.Join(s.existingDir(), name)
-		if _, err := os.Stat(dir); err != nil {
-			return "", fmt.Errorf("%s names the function %s, whose code the local stack looks for in %s: %w",
-				tool.File, tool.Contract.Function.ARN, dir, err)
-		}
-	} else if tool.Contract.Function.Runtime != contract.RuntimeGo {
+		dir = filepath.Join(s.existingDir(), existingName(tool.Contract.Function))
+	} else if !byCompiler(tool.Contract.Function) {
 		return "", nil
 	}
 	relative, err := filepath.Rel(s.module, dir)
@@ -90,7 +111,6 @@ func existingName(function contract.Function) string {
 type deployment struct {
 	*Stack
 	standIns
-	ctx context.Context
 	// existing holds the ARNs of existing functions by name, since several tools may share one.
 	existing map[string]string
 }
@@ -125,16 +145,7 @@ func (d *deployment) function(tool *contract.Tool) (string, error) {
 		MemoryMB:    tool.Contract.Execution.MemoryMB,
 		Concurrency: tool.Contract.Execution.Concurrency,
 	}
-	switch tool.Contract.Function.Runtime {
-	case contract.RuntimeGo:
-	case contract.RuntimePython:
-		if err := d.python(d.ctx, &function, tool); err != nil {
-			return "", err
-		}
-	default:
-		return "", fmt.Errorf("the local stack runs functions in go and python, not in %s",
-			tool.Contract.Function.Runtime)
-	}
+	d.programs[tool].apply(&function)
 	return d.lambda.Deploy(function)
 }
 
@@ -205,11 +216,17 @@ func (d *deployment) dispatcher() (string, error) {
 		"PATCHBAY_TABLE":            Table,
 		"PATCHBAY_LEDGER_TABLE":     LedgerTable,
 		"PATCHBAY_LOOPBACK_ORIGINS": "true",
-		"PATCHBAY_CACHE_TTL_MS":     strconv.FormatInt(d.options.CacheTTL.Milliseconds(), 10),
-		"PATCHBAY_ANSWER_WITHIN_MS": strconv.FormatInt(d.answerWithin().Milliseconds(), 10),
+		"PATCHBAY_CACHE_TTL_MS":     strconv.FormatInt(d.cacheTTL().Milliseconds(), 10),
+		"PATCHBAY_ANSWER_WITHIN_MS": strconv.FormatInt(d.answerWithin(d.set.Tools).Milliseconds(), 10),
 		"PATCHBAY_SEAL_KEYS_FILE":   keys,
 		"AWS_ENDPOINT_URL_LAMBDA":   d.LambdaURL,
 		"AWS_ENDPOINT_URL_DYNAMODB": d.DatabaseURL,
+	}
+	if len(d.options.Origins) > 0 {
+		environment["PATCHBAY_ORIGINS"] = strings.Join(d.options.Origins, " ")
+	}
+	if d.options.CacheScope != "" {
+		environment["PATCHBAY_CACHE_SCOPE"] = d.options.CacheScope
 	}
 	if d.options.PageTools > 0 {
 		environment["PATCHBAY_PAGE_TOOLS"] = strconv.Itoa(d.options.PageTools)
@@ -224,7 +241,7 @@ func (d *deployment) dispatcher() (string, error) {
 		Name:     "dispatcher",
 		Dir:      filepath.Join(d.outDir(), "dispatcher"),
 		Env:      environment,
-		Timeout:  min(d.answerWithin()+10*time.Second, 15*time.Minute),
+		Timeout:  min(d.answerWithin(d.set.Tools)+10*time.Second, 15*time.Minute),
 		MemoryMB: 512,
 	})
 }

@@ -55,11 +55,15 @@ type Options struct {
 	Existing string
 	// Data keeps what is built and the tables; empty means .patchbay in the module. Two stacks cannot share it.
 	Data string
-	// AnswerWithin is how long the gateway waits for an answer; 0 means what the longest contract needs, at least the
-	// 29 s that API Gateway starts from.
+	// AnswerWithin is how long the gateway waits for an answer, and so the longest that a contract may take; 0 means what
+	// the longest contract needs, at least the 29 s that API Gateway starts from.
 	AnswerWithin time.Duration
-	// CacheTTL is how long clients may keep lists; 0 means 5 s, since tools change while they are being written.
-	CacheTTL time.Duration
+	// CacheTTL is how long clients may keep lists; nil means 5 s, since tools change while they are being written.
+	CacheTTL *time.Duration
+	// CacheScope is who may share lists, mcp.CachePublic or mcp.CachePrivate; empty means the dispatcher's own choice.
+	CacheScope string
+	// Origins are those of web pages that may call the server, beside those of this machine: scheme://host[:port].
+	Origins []string
 	// PageTools and PageBytes bound a page of tools/list; 0 means the registry's own bounds.
 	PageTools, PageBytes int
 	// LookupEnv gives the settings that contracts leave to the deployment, by name; nil means none.
@@ -93,8 +97,10 @@ type Stack struct {
 	lambda  *locallambda.Service
 	gateway *http.Server
 	servers []*http.Server
-	lock    *os.File
-	once    sync.Once
+	// programs are how functions are run that are no bootstrap.
+	programs map[*contract.Tool]*program
+	lock     *os.File
+	once     sync.Once
 }
 
 // Start runs a stack and returns when it answers. ctx bounds the start. The error is one clear message; contracts that
@@ -114,9 +120,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Functions == "" {
 		o.Functions = "functions"
-	}
-	if o.CacheTTL == 0 {
-		o.CacheTTL = 5 * time.Second
 	}
 	if o.Progress == nil {
 		o.Progress = io.Discard
@@ -173,8 +176,11 @@ func listenError(addr string, err error) error {
 	return fmt.Errorf("listening on %s: %w", addr, err)
 }
 
-// load reads the contracts.
+// load reads the contracts, and tells all that is wrong with them.
 func (s *Stack) load() error {
+	if err := s.options.check(); err != nil {
+		return err
+	}
 	functions, err := filepath.Abs(s.options.Functions)
 	if err != nil {
 		return fmt.Errorf("resolving the functions folder: %w", err)
@@ -189,6 +195,9 @@ func (s *Stack) load() error {
 	}
 	if len(set.Tools) == 0 {
 		return fmt.Errorf("%s has no tools; a tool is a folder with a tool.json", s.options.Functions)
+	}
+	if err := s.checkTools(set.Tools); err != nil {
+		return err
 	}
 	s.set, s.Warnings = set, problems.Warnings()
 	return nil
@@ -274,12 +283,16 @@ func (s *Stack) startFunctions(ctx context.Context) (dispatcher string, err erro
 	if err != nil {
 		return "", err
 	}
-	deployment := deployment{Stack: s, ctx: ctx, standIns: s.newStandIns(tracker)}
+	deployment := deployment{Stack: s, standIns: s.newStandIns(tracker)}
 	publications, err := deployment.tools()
 	if err != nil {
 		return "", err
 	}
-	publisher := registry.NewPublisher(s.db, Table, registry.PublisherOptions{})
+	publisher := s.Publisher()
+	settings := registry.Settings{MaxCallSeconds: maxCallSeconds(s.answerWithin(s.set.Tools))}
+	if err := publisher.Configure(ctx, settings); err != nil {
+		return "", fmt.Errorf("setting how long a call may take: %w", err)
+	}
 	if _, err := publisher.Publish(ctx, Source, publications); err != nil {
 		return "", fmt.Errorf("publishing the catalogue: %w", err)
 	}
@@ -299,22 +312,33 @@ func (s *Stack) serveGateway(listener net.Listener, dispatcher string) {
 		Path:        Path,
 		FunctionARN: dispatcher,
 		Invoker:     s.lambda,
-		Timeout:     s.answerWithin(),
+		Timeout:     s.answerWithin(s.set.Tools),
 	})}
 	go func() { _ = s.gateway.Serve(listener) }()
 }
 
-// answerWithin is how long the gateway waits.
-func (s *Stack) answerWithin() time.Duration {
+// answerWithin is how long the gateway waits, when these are the tools.
+func (s *Stack) answerWithin(tools []*contract.Tool) time.Duration {
 	if s.options.AnswerWithin > 0 {
 		return s.options.AnswerWithin
 	}
 	longest := 29 * time.Second
-	for _, tool := range s.set.Tools {
+	for _, tool := range tools {
 		// Ten seconds for the start of an instance, as Lambda allows.
 		longest = max(longest, time.Duration(tool.Contract.Execution.TimeoutSeconds)*time.Second+10*time.Second)
 	}
 	return min(longest, 15*time.Minute)
+}
+
+// maxCallSeconds is the server's setting for a gateway that waits so long: whole seconds, at least the one that is the
+// shortest time limit of a contract.
+func maxCallSeconds(answerWithin time.Duration) int { return max(1, int(answerWithin/time.Second)) }
+
+func (s *Stack) cacheTTL() time.Duration {
+	if s.options.CacheTTL != nil {
+		return *s.options.CacheTTL
+	}
+	return 5 * time.Second
 }
 
 // Publisher returns a publisher to the stack's catalogue.

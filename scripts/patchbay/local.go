@@ -16,7 +16,7 @@ import (
 )
 
 func localCommand() *cobra.Command {
-	options := localstack.Options{LookupEnv: os.LookupEnv}
+	options := localstack.Options{LookupEnv: os.LookupEnv, CacheTTL: new(time.Duration)}
 	command := &cobra.Command{
 		Use:   "local",
 		Short: "Run the whole server on this machine, without Docker and without an AWS account",
@@ -35,9 +35,12 @@ One Ctrl-C ends it all.`,
 	flags.StringVar(&options.Existing, "existing", "", "the folder with the code of functions that contracts name by ARN "+
 		"or as local:NAME (default tests/integration/existing in the module)")
 	flags.StringVar(&options.Data, "data", "", "where what is built and the tables are kept (default .patchbay in the module)")
-	flags.DurationVar(&options.AnswerWithin, "answer-within", 0, "how long the gateway waits for an answer (default what "+
-		"the longest contract needs)")
-	flags.DurationVar(&options.CacheTTL, "cache-ttl", 5*time.Second, "how long clients may keep lists")
+	flags.DurationVar(&options.AnswerWithin, "answer-within", 0, "how long the gateway waits for an answer, and so the "+
+		"longest that a contract may take (default what the longest contract needs)")
+	flags.DurationVar(options.CacheTTL, "cache-ttl", 5*time.Second, "how long clients may keep lists; 0 is not at all")
+	flags.StringVar(&options.CacheScope, "cache-scope", "", "who may share lists: public or private (default public)")
+	flags.StringArrayVar(&options.Origins, "origin", nil, "an origin whose web pages may call the server, as in "+
+		"https://app.example.com, beside those of this machine; may be repeated")
 	flags.IntVar(&options.PageTools, "page-tools", 0, "the most tools in one page of tools/list (default 1000)")
 	flags.IntVar(&options.PageBytes, "page-bytes", 0, "the most bytes in one page of tools/list (default 1 MiB)")
 	return command

@@ -3,6 +3,7 @@ package integration
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"patchbay/scripts/localstack"
 )
 
 // program builds the patchbay program once for all tests of it.
@@ -25,7 +28,8 @@ func program(t *testing.T) string {
 }
 
 // The command as people use it: it says when it is ready and how to go on, answers, starts again on the same data, and
-// one interrupt ends every child.
+// one interrupt ends every child: a Ctrl-C, which the terminal sends to the whole process group, and one that reaches the
+// command alone, as a supervisor sends it.
 func TestLocalCommand(t *testing.T) {
 	t.Parallel()
 	patchbay := program(t)
@@ -55,7 +59,14 @@ func TestLocalCommand(t *testing.T) {
 		if got := call(t, url, "greet", `{"name":"Ada"}`); got.text() != "Hello, Ada!" {
 			t.Errorf("got %+v", got)
 		}
-		if err := command.Process.Signal(syscall.SIGINT); err != nil {
+		if hasProc() && len(processesUnder(t, data)) < 2 {
+			t.Errorf("sees %q, not the children, so it would not see what is left of them", processesUnder(t, data))
+		}
+		target := command.Process.Pid
+		if round == 1 {
+			target = -target // the group
+		}
+		if err := syscall.Kill(target, syscall.SIGINT); err != nil {
 			t.Fatal(err)
 		}
 		var rest strings.Builder
@@ -70,12 +81,18 @@ func TestLocalCommand(t *testing.T) {
 				t.Errorf("does not tell how to use it with %s: %s", part, &rest)
 			}
 		}
+		if !hasProc() {
+			t.Log("this system has no /proc, so nobody looks for children that were left behind")
+			continue
+		}
 		eventually(t, "every child to be gone", func() bool { return len(processesUnder(t, data)) == 0 })
 	}
 }
 
-// processesUnder returns the command lines of processes that run something below dir, as /proc tells; nil where there is
-// no /proc.
+// hasProc reports whether the system tells of its processes in /proc, as Linux does and macOS does not.
+func hasProc() bool { return exists("/proc/self/cmdline") }
+
+// processesUnder returns the command lines of processes that name something below dir, as /proc tells.
 func processesUnder(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -112,6 +129,16 @@ func TestLocalCommandRefuses(t *testing.T) {
 			[]string{"contract/bad/tool.json", "/inputSchema", "/contract/risk", "low", "medium"}},
 		"code that does not build": {[]string{"--functions", filepath.Join(broken, "code")},
 			[]string{"wrong", "undefined: nonsense"}},
+		"a build command that fails": {[]string{"--functions", filepath.Join(broken, "command")},
+			[]string{"failing/tool.json", "exit status 7", "no such color"}},
+		"requirements without versions": {[]string{"--functions", filepath.Join(broken, "loose")},
+			[]string{"unpinned/tool.json", "six", "NAME==VERSION"}},
+		"a contract that takes longer than the gateway waits": {[]string{"--functions", "small", "--answer-within", "2s"},
+			[]string{"linger/tool.json", "after 2 seconds", "after 3"}},
+		"an origin that is a page": {[]string{"--functions", "small", "--origin", "https://a.example/page"},
+			[]string{"https://a.example/page", "a scheme, a host"}},
+		"a cache scope that is none": {[]string{"--functions", "small", "--cache-scope", "secret"},
+			[]string{"secret", "public, private"}},
 		"an unknown flag": {[]string{"--nonsense"}, []string{"--nonsense"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -133,29 +160,118 @@ func TestLocalCommandRefuses(t *testing.T) {
 	}
 }
 
-// brokenFunctions writes folders of functions that cannot be served, within this module so that they could be built.
+// A function in Node.js is a tool like any other, on the Node that package.json pins; its defects stay inside.
+func TestNodeFunction(t *testing.T) {
+	t.Parallel()
+	got := call(t, fixtures.URL, "echo_node", `{"text":"ä"}`)
+	var said struct {
+		Text, Node, RequestID string
+		Remaining             bool
+	}
+	err := json.Unmarshal(got.StructuredContent, &said)
+	if err != nil || said.Text != "ä" || !strings.HasPrefix(said.Node, "24.") || said.RequestID == "" || !said.Remaining {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if got := call(t, fixtures.URL, "echo_node", `{"text":"throw"}`); !got.IsError || internals.MatchString(got.text()) {
+		t.Errorf("got %+v", got)
+	}
+	eventually(t, "the cause to be logged", func() bool { return len(fixtures.log.find("dispatcher", "sekrit", "RangeError")) == 1 })
+	if got := call(t, fixtures.URL, "echo_node", `{"text":"again"}`); got.IsError {
+		t.Errorf("the next call: %+v", got)
+	}
+}
+
+// What a contract and a folder say about how a function is built is done, in each language.
+func TestFunctionsAreBuiltAsTheySay(t *testing.T) {
+	t.Parallel()
+	dir := functionsFolder(t, map[string]string{
+		"built_go/tool.json":            toolJSON("built_go", `{"runtime":"go","build":["go","build","-ldflags=-X=main.stamp=built","-o","bootstrap","."]}`),
+		"built_go/main.go":              builtGo,
+		"built_node/tool.json":          toolJSON("built_node", `{"runtime":"nodejs","handler":"app.handler","build":["sh","-c","echo \"export const stamp = 'built';\" > stamp.mjs"]}`),
+		"built_node/app.mjs":            builtNode,
+		"built_python/tool.json":        toolJSON("built_python", `{"runtime":"python","handler":"app.handler"}`),
+		"built_python/app.py":           builtPython,
+		"built_python/requirements.txt": "six==1.17.0\n",
+	})
+	s, err := start(t.Context(), localstack.Options{Functions: dir, Data: filepath.Join(t.TempDir(), "data")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	for _, name := range []string{"built_go", "built_node", "built_python"} {
+		if got := call(t, s.URL, name, `{}`); got.text() != "built" {
+			t.Errorf("%s says %+v", name, got)
+		}
+	}
+	for _, path := range []string{"built_go/bootstrap", "built_node/stamp.mjs"} {
+		if exists(filepath.Join(dir, path)) {
+			t.Errorf("%s was left in the source", path)
+		}
+	}
+}
+
+const (
+	builtGo = `// Command built_go says how it was built.
+package main
+
+import (
+	"context"
+
+	"patchbay/shared/tool"
+)
+
+var stamp = "not by its own command"
+
+func main() { tool.Serve(func(context.Context, struct{}) (string, error) { return stamp, nil }) }
+`
+	// Streams as AWS's runtime lets it: the result is a line of its own.
+	builtNode = `import { stamp } from './stamp.mjs';
+export const handler = awslambda.streamifyResponse(async (event, stream) => {
+  stream.write(JSON.stringify({ content: [{ type: 'text', text: stamp }] }) + '\n');
+  stream.end();
+});
+`
+	builtPython = `import six
+
+def handler(event, context):
+    return {"content": [{"type": "text", "text": "built" if six.PY3 else "old"}]}
+`
+)
+
+func toolJSON(name, function string) string {
+	return fmt.Sprintf(`{"name":%q,"description":"A tool that says how its function was built.",
+		"inputSchema":{"type":"object","additionalProperties":false},
+		"contract":{"risk":"low","autonomous":true,"function":%s}}`, name, function)
+}
+
+// brokenFunctions writes folders of functions that cannot be served.
 func brokenFunctions(t *testing.T) string {
+	t.Helper()
+	contract, server := readFile(t, "small/greet/tool.json"), readFile(t, "small/server.json")
+	return functionsFolder(t, map[string]string{
+		"contract/server.json":            server,
+		"contract/bad/tool.json":          `{"name":"bad","description":"A contract with several faults at once.","inputSchema":{"type":"array"},"contract":{"risk":"huge"}}`,
+		"code/server.json":                server,
+		"code/wrong/tool.json":            strings.ReplaceAll(contract, `"greet"`, `"wrong"`),
+		"code/wrong/main.go":              "// Command wrong does not build.\npackage main\n\nfunc main() { nonsense() }\n",
+		"command/server.json":             server,
+		"command/failing/tool.json":       toolJSON("failing", `{"runtime":"nodejs","handler":"app.handler","build":["sh","-c","echo no such color; exit 7"]}`),
+		"loose/server.json":               server,
+		"loose/unpinned/tool.json":        toolJSON("unpinned", `{"runtime":"python","handler":"app.handler"}`),
+		"loose/unpinned/requirements.txt": "six\n",
+	})
+}
+
+// functionsFolder writes files, and a server.json, within this module so that Go functions among them can be built.
+func functionsFolder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(".", "_broken-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	server, err := os.ReadFile(filepath.Join("small", "server.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	contract, err := os.ReadFile(filepath.Join("small", "greet", "tool.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string]string{
-		"contract/server.json":   string(server),
-		"contract/bad/tool.json": `{"name":"bad","description":"A contract with several faults at once.","inputSchema":{"type":"array"},"contract":{"risk":"huge"}}`,
-		"code/server.json":       string(server),
-		"code/wrong/tool.json":   strings.ReplaceAll(string(contract), `"greet"`, `"wrong"`),
-		"code/wrong/main.go":     "// Command wrong does not build.\npackage main\n\nfunc main() { nonsense() }\n",
-	} {
+	files["server.json"] = readFile(t, "small/server.json")
+	for name, content := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -165,4 +281,13 @@ func brokenFunctions(t *testing.T) string {
 		}
 	}
 	return dir
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.FromSlash(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }

@@ -1,0 +1,220 @@
+package localstack
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"patchbay/scripts/locallambda"
+	"patchbay/scripts/nodemodules"
+	"patchbay/shared/contract"
+)
+
+// Files that say what a function depends on.
+const (
+	requirementsFile = "requirements.txt"
+	npmLockFile      = "package-lock.json"
+)
+
+// pythonRequirements pins AWS's runtime interface client, which speaks the Runtime API for Python functions.
+//
+//go:embed python-requirements.txt
+var pythonRequirements []byte
+
+// nodeRuntime speaks the Runtime API for Node.js functions.
+//
+//go:embed node-runtime.mjs
+var nodeRuntime []byte
+
+// packageFunction makes the package of a function that the Go compiler alone does not make, and returns how it is run;
+// nil for its bootstrap.
+func (s *Stack) packageFunction(ctx context.Context, tool *contract.Tool) (*program, error) {
+	function := tool.Contract.Function
+	if function.Runtime == contract.RuntimeGo {
+		return nil, s.buildInPlace(ctx, tool)
+	}
+	dir := filepath.Join(s.outDir(), folder(tool))
+	if err := replaceDir(dir, s.sourceDir(tool)); err != nil {
+		return nil, fmt.Errorf("copying the function: %w", err)
+	}
+	if len(function.Build) > 0 {
+		fmt.Fprintf(s.options.Progress, "building %s: %s\n", folder(tool), strings.Join(function.Build, " "))
+		if err := run(ctx, dir, function.Build); err != nil {
+			return nil, err
+		}
+	}
+	if function.Runtime == contract.RuntimePython {
+		return s.python(ctx, dir, function)
+	}
+	return s.node(ctx, dir, function)
+}
+
+// buildInPlace runs the build command of a Go function in its own folder, since a copy elsewhere would not be a part of
+// its module, and takes the bootstrap that the command leaves there.
+func (s *Stack) buildInPlace(ctx context.Context, tool *contract.Tool) error {
+	fmt.Fprintf(s.options.Progress, "building %s: %s\n", folder(tool), strings.Join(tool.Contract.Function.Build, " "))
+	source := s.sourceDir(tool)
+	if err := run(ctx, source, tool.Contract.Function.Build); err != nil {
+		return err
+	}
+	target := filepath.Join(s.outDir(), folder(tool))
+	if err := replaceDir(target, source); err != nil {
+		return fmt.Errorf("copying the function: %w", err)
+	}
+	if err := os.Chmod(filepath.Join(target, "bootstrap"), 0o755); err != nil {
+		return fmt.Errorf("a Go function's build command must leave the program bootstrap in its folder: %w", err)
+	}
+	return os.Remove(filepath.Join(source, "bootstrap"))
+}
+
+// program is how a function is run.
+type program struct {
+	command     []string
+	environment map[string]string
+}
+
+// apply makes function run the program. What the contract sets of the same name comes behind it.
+func (p *program) apply(function *locallambda.Function) {
+	if p == nil {
+		return
+	}
+	function.Command = p.command
+	for name, value := range p.environment {
+		if own := function.Env[name]; own != "" {
+			value += string(os.PathListSeparator) + own
+		}
+		function.Env[name] = value
+	}
+}
+
+// node runs a handler on the Node that package.json pins.
+func (s *Stack) node(ctx context.Context, dir string, function contract.Function) (*program, error) {
+	if len(function.Build) == 0 && hasLock(dir) {
+		command := []string{"npm", "ci", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error"}
+		if err := run(ctx, dir, command); err != nil {
+			return nil, err
+		}
+	}
+	runtime := filepath.Join(s.options.Data, "node-runtime.mjs")
+	if err := os.WriteFile(runtime, nodeRuntime, 0o644); err != nil {
+		return nil, fmt.Errorf("writing the runtime client for Node: %w", err)
+	}
+	return &program{
+		command:     []string{nodemodules.Node(s.modules), runtime},
+		environment: map[string]string{"_HANDLER": function.Handler},
+	}, nil
+}
+
+// python runs a handler on AWS's own runtime client, with the packages that the function requires.
+func (s *Stack) python(ctx context.Context, dir string, function contract.Function) (*program, error) {
+	interpreter, err := s.pythonEnvironment(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &program{command: []string{interpreter, "-m", "awslambdaric", function.Handler}}
+	requirements, err := os.ReadFile(filepath.Join(dir, requirementsFile))
+	if len(function.Build) > 0 || errors.Is(err, os.ErrNotExist) {
+		return p, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading Python requirements: %w", err)
+	}
+	packages, err := s.install("python-packages", requirements, func(target string) error {
+		fmt.Fprintf(s.options.Progress, "installing the Python packages of %s (pip, once)\n", filepath.Base(dir))
+		return run(ctx, dir, []string{interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+			"--target", target, "-r", requirementsFile})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("installing what %s names: %w", requirementsFile, err)
+	}
+	p.environment = map[string]string{"PYTHONPATH": packages}
+	return p, nil
+}
+
+// pythonEnvironment returns the interpreter of a virtual environment with the runtime client.
+func (s *Stack) pythonEnvironment(ctx context.Context) (string, error) {
+	dir, err := s.install("python", pythonRequirements, func(dir string) error {
+		fmt.Fprintln(s.options.Progress, "installing the Lambda runtime client for Python (pip, once)")
+		requirements := filepath.Join(s.options.Data, "python-requirements.txt")
+		if err := os.WriteFile(requirements, pythonRequirements, 0o644); err != nil {
+			return fmt.Errorf("writing Python requirements: %w", err)
+		}
+		if err := run(ctx, s.options.Data, []string{"python3", "-m", "venv", dir}); err != nil {
+			return err
+		}
+		return run(ctx, s.options.Data, []string{filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet",
+			"--disable-pip-version-check", "-r", requirements})
+	})
+	if err != nil {
+		return "", fmt.Errorf("installing the Lambda runtime client for Python: %w", err)
+	}
+	return filepath.Join(dir, "bin", "python"), nil
+}
+
+// install returns a folder of the data folder that fill has filled. It is named by what it is made from, so that it is made
+// anew when that changes, and marked when it is whole, so that a half-made one is never taken for it.
+func (s *Stack) install(name string, from []byte, fill func(dir string) error) (string, error) {
+	digest := sha256.Sum256(from)
+	dir := filepath.Join(s.options.Data, name+"-"+hex.EncodeToString(digest[:6]))
+	done := filepath.Join(dir, "complete")
+	if _, err := os.Stat(done); err == nil {
+		return dir, nil
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return "", fmt.Errorf("removing what is half installed: %w", err)
+	}
+	if err := fill(dir); err != nil {
+		return "", err
+	}
+	return dir, os.WriteFile(done, nil, 0o644)
+}
+
+// run runs a command of a build in dir. The error quotes what it printed.
+func run(ctx context.Context, dir string, command []string) error {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir = dir
+	cmd.Env = slices.DeleteFunc(cmd.Environ(), func(variable string) bool { return !forBuilds(variable) })
+	output, err := cmd.CombinedOutput()
+	if errors.Is(err, exec.ErrNotFound) {
+		return fmt.Errorf("%s is not installed: %w", command[0], err)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(command, " "), err, output)
+	}
+	return nil
+}
+
+// forBuilds reports whether a command of a build gets a variable of the environment that the stack was started in: what
+// finds programs, caches, package registries and proxies. Nothing else reaches it, so that a build that works here does
+// not rest on one person's settings, and no secret of the terminal reaches a package's install script.
+func forBuilds(variable string) bool {
+	name, _, _ := strings.Cut(variable, "=")
+	name = strings.ToUpper(name)
+	for _, prefix := range []string{"NPM_CONFIG_", "PIP_", "SSL_CERT_"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return slices.Contains([]string{
+		"PATH", "HOME", "TMPDIR", "LANG", "PWD", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "NODE_EXTRA_CA_CERTS",
+		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
+		"GOROOT", "GOPATH", "GOCACHE", "GOMODCACHE", "GOENV", "GOFLAGS", "GOTOOLCHAIN", "GOPROXY", "GOPRIVATE",
+		"GONOPROXY", "GOSUMDB", "GONOSUMDB", "GOINSECURE",
+	}, name)
+}
+
+// replaceDir makes target a fresh copy of source.
+func replaceDir(target, source string) error {
+	if err := os.RemoveAll(target); err != nil {
+		return err
+	}
+	return os.CopyFS(target, os.DirFS(source))
+}
