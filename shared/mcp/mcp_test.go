@@ -85,7 +85,8 @@ func TestParseParams(t *testing.T) {
 	got, err := mcp.ParseParams(json.RawMessage(`{"name":"t","Name":"u","arguments":{"a":1},"cursor":"","extra":[1],
 		"inputResponses":{"k":{}},"requestState":"s","_meta":{
 		"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c"},
-		"io.modelcontextprotocol/clientCapabilities":{},"progressToken":0,"traceparent":"00-x","tracestate":7,"other":null}}`))
+		"io.modelcontextprotocol/clientCapabilities":{},"progressToken":0,"traceparent":"00-x","tracestate":7,
+		"other":null}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,16 +106,19 @@ func TestParseParams(t *testing.T) {
 func TestParseParamsNamesWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for params, says := range map[string]string{
-		`{"name":5}`:                            "params.name must be a string",
-		`{"name":null}`:                         "params.name must be a string",
-		`{"arguments":[1]}`:                     "params.arguments must be an object",
-		`{"arguments":null}`:                    "params.arguments must be an object",
-		`{"cursor":1}`:                          "params.cursor must be a string",
-		`{"inputResponses":"x"}`:                "params.inputResponses must be an object",
-		`{"requestState":5}`:                    "params.requestState must be a string",
-		`{"_meta":7}`:                           "params._meta must be an object",
-		`{"_meta":{"progressToken":1.5}}`:       "must be a string or an integer",
-		`{"_meta":{"progressToken":null}}`:      "must be a string or an integer",
+		`{"name":5}`:                       "params.name must be a string",
+		`{"name":null}`:                    "params.name must be a string",
+		`{"arguments":[1]}`:                "params.arguments must be an object",
+		`{"arguments":null}`:               "params.arguments must be an object",
+		`{"cursor":1}`:                     "params.cursor must be a string",
+		`{"inputResponses":"x"}`:           "params.inputResponses must be an object",
+		`{"requestState":5}`:               "params.requestState must be a string",
+		`{"_meta":7}`:                      "params._meta must be an object",
+		`{"_meta":{"progressToken":1.5}}`:  "must be a string or an integer",
+		`{"_meta":{"progressToken":null}}`: "must be a string or an integer",
+
+		`{"_meta":{"progressToken":"` + strings.Repeat("x", 1100) + `"}}`: "longer than 1024 bytes",
+
 		metaWith(mcp.MetaProtocolVersion, "1"):  "must be a string",
 		metaWith(mcp.MetaClientInfo, `"x"`):     "must be an object",
 		metaWith(mcp.MetaClientCapabilities, 1): "must be an object",
@@ -158,11 +162,15 @@ func TestStatus(t *testing.T) {
 func TestContentMarshalsRequiredMembers(t *testing.T) {
 	t.Parallel()
 	for want, content := range map[string]mcp.Content{
-		`{"type":"text","text":""}`:                                {Type: "text"},
-		`{"type":"image","mimeType":"image/png","data":""}`:        {Type: "image", MIMEType: "image/png"},
-		`{"type":"audio","mimeType":"audio/wav","data":"AQI="}`:    {Type: "audio", MIMEType: "audio/wav", Data: []byte{1, 2}},
-		`{"type":"resource_link","uri":"file:///x","name":"x"}`:    {Type: "resource_link", URI: "file:///x", Name: "x"},
-		`{"type":"resource","resource":{"uri":"a:b","text":"hi"}}`: {Type: "resource", Resource: &mcp.ResourceContents{URI: "a:b", Text: "hi"}},
+		`{"type":"text","text":""}`:                         {Type: "text"},
+		`{"type":"image","mimeType":"image/png","data":""}`: {Type: "image", MIMEType: "image/png"},
+		`{"type":"audio","mimeType":"audio/wav","data":"AQI="}`: {
+			Type: "audio", MIMEType: "audio/wav", Data: []byte{1, 2},
+		},
+		`{"type":"resource_link","uri":"file:///x","name":"x"}`: {Type: "resource_link", URI: "file:///x", Name: "x"},
+		`{"type":"resource","resource":{"uri":"a:b","text":"hi"}}`: {
+			Type: "resource", Resource: &mcp.ResourceContents{URI: "a:b", Text: "hi"},
+		},
 	} {
 		got, err := json.Marshal(content)
 		if err != nil || string(got) != want {
