@@ -15,6 +15,7 @@ import (
 	"patchbay/dispatcher/endpoint"
 	"patchbay/dispatcher/function"
 	"patchbay/dispatcher/gateway"
+	"patchbay/dispatcher/ratelimit"
 	"patchbay/dispatcher/toolcall"
 	"patchbay/shared/contract"
 	"patchbay/shared/ledger"
@@ -60,7 +61,9 @@ func newHandler(getenv func(string) string, log *slog.Logger) (gateway.Handler, 
 		Catalogue:       catalogue,
 		Caller: toolcall.New(toolcall.Config{
 			Catalogue: catalogue, Functions: functions, Sealer: settings.sealer(),
-			Ledger: ledger.New(db, settings.ledgerTable, ledger.Options{}), ServerInfo: info, Log: log,
+			Ledger:  ledger.New(db, settings.ledgerTable, ledger.Options{}),
+			Limiter: ratelimit.New(db, settings.ledgerTable), Limit: settings.limit,
+			ServerInfo: info, Log: log, Audit: slog.New(slog.NewJSONHandler(os.Stdout, nil)).With("log", "audit"),
 		}),
 		Facts: facts,
 		Log:   log,
@@ -85,7 +88,7 @@ func readServer(file string) (*contract.Server, error) {
 // facts tells the endpoint who calls and when, from what the gateway and its authorizer found.
 func facts(ctx context.Context) (endpoint.Facts, error) {
 	door := gateway.FromContext(ctx)
-	known := endpoint.Facts{RequestID: door.RequestID, Received: door.Received}
+	known := endpoint.Facts{RequestID: door.RequestID, Received: door.Received, SourceIP: door.SourceIP}
 	caller, err := gateway.Principal(ctx)
 	if err != nil {
 		return known, fmt.Errorf("reading the principal: %w", err)

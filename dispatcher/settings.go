@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"patchbay/dispatcher/ratelimit"
 	"patchbay/shared/mcp"
 	"patchbay/shared/registry"
 	"patchbay/shared/seal"
@@ -36,6 +37,7 @@ type settings struct {
 	page            registry.PageLimits
 	answerWithin    time.Duration
 	buffered        bool
+	limit           ratelimit.Limit
 	sealKeysFile    string
 }
 
@@ -61,6 +63,9 @@ func readSettings(getenv func(string) string) (*settings, error) {
 			MaxBytes: env.integer("PATCHBAY_PAGE_BYTES"),
 		},
 		answerWithin: env.milliseconds("PATCHBAY_ANSWER_WITHIN_MS", 0),
+		limit: ratelimit.Limit{
+			Calls: env.integer("PATCHBAY_LIMIT_CALLS"), Window: env.milliseconds("PATCHBAY_LIMIT_WINDOW_MS", time.Minute),
+		},
 		sealKeysFile: env.required("PATCHBAY_SEAL_KEYS_FILE"),
 		// SAM's local API cannot read a streamed answer.
 		buffered: env.boolean("PATCHBAY_BUFFERED") || env.boolean("AWS_SAM_LOCAL"),

@@ -25,6 +25,7 @@ func (ex *exchange) callTool(ctx context.Context) (json.RawMessage, error) {
 		Modern:          ex.modern,
 		Header:          ex.http.Header,
 		Principal:       ex.facts.Principal,
+		SourceIP:        ex.facts.SourceIP,
 		Progress:        ex.progress(),
 		Deadline:        ex.deadline(),
 	})

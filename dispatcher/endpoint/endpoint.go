@@ -41,6 +41,8 @@ type Facts struct {
 	// Received is when the front door got the request, by its own clock; zero when it does not say.
 	Received  time.Time
 	Principal principal.Principal
+	// SourceIP is the address that the request came from; it tells anonymous callers apart where they are counted.
+	SourceIP string
 }
 
 // Config is how a server is set up. ServerInfo, Log, Catalogue, Caller and Facts are required.

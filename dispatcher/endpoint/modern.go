@@ -128,9 +128,24 @@ func (ex *exchange) singleHeader(name string) (value string, sent bool, err erro
 	return first, true, nil
 }
 
-// checkLegacy checks what the earlier revisions demand: a tools/call names its tool. They have no required headers.
+// checkLegacy checks what the earlier revisions demand: a tools/call names its tool. They have no required headers, but
+// those that a client sends all the same must be true, since somebody on the way may have gone by them.
 func (ex *exchange) checkLegacy() error {
+	if _, _, err := ex.singleHeader(mcp.HeaderProtocolVersion); err != nil {
+		return err
+	}
 	ex.version = ex.legacyVersion()
+	if ex.message.IsNotification() {
+		return nil
+	}
+	if err := ex.compare(mcp.HeaderMethod, ex.message.Method, false); err != nil {
+		return err
+	}
+	if ex.message.Method == mcp.MethodToolsCall {
+		if err := ex.compare(mcp.HeaderName, ex.params.Name, false); err != nil {
+			return err
+		}
+	}
 	if ex.message.Method == mcp.MethodToolsCall && !ex.params.HasName {
 		return mcp.InvalidParams("Invalid params: params.name is missing; it must name the tool")
 	}

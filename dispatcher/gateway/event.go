@@ -144,38 +144,39 @@ func (e *endpoint) read(s *scanner) error {
 }
 
 // authorizer reads the context that a Lambda authorizer returned: the members themselves in version 1, those of
-// "lambda" in version 2. Values that are objects or lists, such as a JWT authorizer's claims, are left out; the map is
-// there all the same, and says that an authorizer ran. "iam" says who may call the URL, which is no authorizer's word.
-func authorizer(s *scanner) (values map[string]string, err error) {
-	err = s.object(func(key string) (err error) {
-		switch {
-		case key == "iam":
+// "lambda" in version 2. Values that are objects or lists, such as a JWT authorizer's claims, are left out, and so are
+// nulls; the map is there all the same, and says that an authorizer ran, so that one which named nobody never lets
+// callers in as anonymous. "iam" says who may call the URL, which is no authorizer's word.
+func authorizer(s *scanner) (map[string]string, error) {
+	values := make(map[string]string, 8)
+	onlyIAM, iam := true, false
+	err := s.object(func(key string) error {
+		if key == "iam" {
+			iam = true
 			return s.skip()
-		case key == "lambda" && s.peek() == '{':
-			return s.object(func(key string) (err error) {
-				values, err = authorized(s, key, values)
-				return err
-			})
 		}
-		values, err = authorized(s, key, values)
-		return err
+		onlyIAM = false
+		if key == "lambda" && s.peek() == '{' {
+			return s.object(func(key string) error { return authorized(s, key, values) })
+		}
+		return authorized(s, key, values)
 	})
+	if iam && onlyIAM {
+		return nil, err
+	}
 	return values, err
 }
 
-// authorized adds one member of an authorizer's context to values. A null is no member.
-func authorized(s *scanner, key string, values map[string]string) (map[string]string, error) {
+// authorized adds one member of an authorizer's context to values.
+func authorized(s *scanner, key string, values map[string]string) error {
 	if s.null() {
-		return values, nil
-	}
-	if values == nil {
-		values = make(map[string]string, 8)
+		return nil
 	}
 	text, ok, err := s.scalar()
 	if ok {
 		values[key] = text
 	}
-	return values, err
+	return err
 }
 
 // one reads the single value of a name as a list.

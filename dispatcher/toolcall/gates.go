@@ -65,28 +65,41 @@ func (c *call) stepUp() reply {
 		c.Params.Name, strings.Join(wants, " and "))
 }
 
-// admit counts the call against its contract's rate limit, at the moment when it would run: replays, refusals and rounds
-// that only ask are never charged.
+// admit counts the call against its contract's rate limit and the server's, at the moment when it would run: replays,
+// refusals and rounds that only ask are never charged.
 func (c *call) admit(ctx context.Context) (reply, error) {
-	limit := c.entry.Tool.Contract.RateLimit
-	if limit == nil {
-		return nil, nil
+	if limit := c.entry.Tool.Contract.RateLimit; limit != nil {
+		window := time.Duration(limit.PerSeconds) * time.Second
+		refusal, err := c.count(ctx, c.entry.Tool.Name, ratelimit.Limit{Calls: limit.Calls, Window: window})
+		if refusal != nil || err != nil {
+			return refusal, err
+		}
 	}
-	who := c.entry.Tool.Name + "\x00" + c.Principal.Key()
+	if c.Limit.Calls > 0 {
+		return c.count(ctx, "", c.Limit)
+	}
+	return nil, nil
+}
+
+// count counts the call of this caller; an empty tool counts all of them. Anonymous callers are told apart by address.
+func (c *call) count(ctx context.Context, tool string, limit ratelimit.Limit) (reply, error) {
+	who := tool + "\x00" + c.Principal.Key()
 	if c.Principal.Anonymous() {
 		who += "\x00" + c.SourceIP
 	}
-	wait, err := c.Limiter.Take(ctx, who, ratelimit.Limit{
-		Calls: limit.Calls, Window: time.Duration(limit.PerSeconds) * time.Second,
-	})
+	wait, err := c.Limiter.Take(ctx, who, limit)
 	if err != nil {
 		return nil, c.unrecordable(err)
 	}
 	if wait == 0 {
 		return nil, nil
 	}
+	what := "This server's tools"
+	if tool != "" {
+		what = tool
+	}
 	return c.toolError(outcomeLimited, "%s may be called %d times in %d seconds, and this caller has done so. Nothing has "+
-		"run. Try again in %d seconds.", c.entry.Tool.Name, limit.Calls, limit.PerSeconds, int(wait.Seconds()+0.999)), nil
+		"run. Try again in %d seconds.", what, limit.Calls, int(limit.Window.Seconds()), int(wait.Seconds()+0.999)), nil
 }
 
 // receiptLifetime is how long a dry run allows the real call.

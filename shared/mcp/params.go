@@ -144,8 +144,14 @@ func traceContext(value json.RawMessage) string {
 	return s
 }
 
+// maxProgressToken bounds a progress token, in bytes: it is repeated in every notification.
+const maxProgressToken = 1024
+
 // progressToken accepts what basic/patterns/progress allows: a string or an integer.
 func progressToken(value json.RawMessage) (json.RawMessage, error) {
+	if len(value) > maxProgressToken {
+		return nil, InvalidParams("Invalid params: %s is longer than %d bytes", nameProgressToken, maxProgressToken)
+	}
 	if value[0] == '"' {
 		return value, nil
 	}
