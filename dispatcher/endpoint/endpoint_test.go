@@ -181,7 +181,9 @@ func TestEveryRequestLeavesOneLine(t *testing.T) {
 			"error", "Unsupported protocol version")}},
 		"no name, of an earlier revision": {asked{
 			body:   `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`,
-			header: map[string]string{mcp.HeaderProtocolVersion: mcp.Version20250618},
+			header: map[string]string{
+				mcp.HeaderProtocolVersion: mcp.Version20250618, mcp.HeaderMethod: "", mcp.HeaderName: "",
+			},
 		}, []map[string]any{line("tool", "", "status", 200.0, "protocolVersion", "2025-06-18", "code", -32602.0,
 			"error", "Invalid params: params.name is missing; it must name the tool")}},
 		"a key that comes twice": {asked{
@@ -225,7 +227,9 @@ func TestEveryRequestLeavesOneLine(t *testing.T) {
 			"protocolVersion", "2025-11-25")}},
 		"a long method": {asked{
 			body:   `{"jsonrpc":"2.0","id":1,"method":"mé` + long + `"}`,
-			header: map[string]string{mcp.HeaderProtocolVersion: mcp.Version20251125},
+			header: map[string]string{
+				mcp.HeaderProtocolVersion: mcp.Version20251125, mcp.HeaderMethod: "", mcp.HeaderName: "",
+			},
 		}, []map[string]any{line("method", "mé"+long[:125]+"…", "tool", nil, "status", 200.0,
 			"protocolVersion", "2025-11-25", "code", -32601.0, "error", "Method not found: mé"+long[:125]+"…")}},
 	} {
