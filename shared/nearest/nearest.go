@@ -46,7 +46,7 @@ func Name(given string, known []string) string {
 	return best
 }
 
-// allowed is how many edits a name of that many characters may be away. Of a name of one character nothing would be left.
+// allowed is how many edits a name of that many characters may be away: none where nothing of it would be left.
 func allowed(length int) int {
 	if length < 2 {
 		return 0

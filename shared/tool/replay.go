@@ -15,9 +15,9 @@ import (
 // counts; the zero time changes nothing. Without any, a result is replayed as long as the contract's idempotency.ttl
 // says, which is also the longest.
 //
-// It counts for what the handler returns as a success. A failure, also one in a Result with IsError, is replayed as long
-// as its record lasts, and a Result that has mcp.MetaReplayUntil in its Meta says all by itself. It does nothing for a
-// context that is not a handler's.
+// It counts for what the handler returns as a success. A failure, also one in a Result with IsError, is replayed as
+// long as its record lasts, and a Result that has mcp.MetaReplayUntil in its Meta says all by itself. It does nothing
+// for a context that is not a handler's.
 func ReplayUntil(ctx context.Context, until time.Time) {
 	if current, ok := ctx.Value(callKey{}).(*current); ok {
 		current.replay.bound(until)

@@ -171,8 +171,8 @@ func TestNothingIsEscapedForHTML(t *testing.T) {
 		"a text":      answer(t, event(t, nil), returning(says, nil)),
 		"an output":   answer(t, event(t, nil), returning(output{says}, nil)),
 		"a failure":   answer(t, event(t, nil), returning("", tool.Fail("c", says))),
-		"a link":      answer(t, event(t, nil), returning(tool.Result{Content: []mcp.Content{tool.ResourceLink(says, "")}}, nil)),
-		"a resource":  answer(t, event(t, nil), returning(embedded(says), nil)),
+		"a link":      answer(t, event(t, nil), returning(one(tool.ResourceLink(says, "")), nil)),
+		"a resource":  answer(t, event(t, nil), returning(one(tool.Embed(mcp.ResourceContents{Text: says})), nil)),
 		"a question":  answer(t, event(t, nil), returning("", tool.Ask(nil, says))),
 		"a form":      answer(t, event(t, nil), returning("", tool.Ask(ask(tool.Form(says, nil)), ""))),
 		"a sampling":  answer(t, event(t, nil), returning("", tool.Ask(ask(tool.Sample(sampling(says))), ""))),
@@ -185,9 +185,7 @@ func TestNothingIsEscapedForHTML(t *testing.T) {
 	}
 }
 
-func embedded(text string) tool.Result {
-	return tool.Result{Content: []mcp.Content{tool.Embed(mcp.ResourceContents{URI: "test://r", Text: text})}}
-}
+func one(block mcp.Content) tool.Result { return tool.Result{Content: []mcp.Content{block}} }
 
 func ask(request mcp.InputRequest) map[string]mcp.InputRequest {
 	return map[string]mcp.InputRequest{"k": request}
@@ -203,7 +201,8 @@ func TestReplayUntil(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2126, 1, 2, 12, 0, 0, 999_999_999, time.FixedZone("", 3600))
 	const said = `"_meta":{"dev.patchbay/replayUntil":"2126-01-02T11:00:00Z"}`
-	own := tool.Result{Meta: map[string]any{mcp.MetaReplayUntil: "2126-01-01T00:00:00Z"}}
+	const own = `"_meta":{"dev.patchbay/replayUntil":"2126-01-01T00:00:00Z"}`
+	saying := tool.Result{Meta: map[string]any{mcp.MetaReplayUntil: "2126-01-01T00:00:00Z"}}
 	for name, test := range map[string]struct {
 		until []time.Time
 		out   any
@@ -215,7 +214,7 @@ func TestReplayUntil(t *testing.T) {
 		"the earliest":           {[]time.Time{noon.Add(time.Hour), noon, {}, noon.Add(time.Second)}, "hi", nil, said},
 		"the zero time":          {[]time.Time{{}}, "hi", nil, ""},
 		"none":                   {nil, "hi", nil, ""},
-		"a result of its own":    {[]time.Time{noon}, own, nil, `"_meta":{"dev.patchbay/replayUntil":"2126-01-01T00:00:00Z"}`},
+		"a result of its own":    {[]time.Time{noon}, saying, nil, own},
 		"a failure":              {[]time.Time{noon}, nil, tool.Fail("gone", "gone"), ""},
 		"a result with an error": {[]time.Time{noon}, tool.Result{IsError: true}, nil, ""},
 		"a question":             {[]time.Time{noon}, nil, tool.Ask(nil, "s"), ""},

@@ -55,7 +55,7 @@ func TestMisbehavingTools(t *testing.T) {
 	}
 }
 
-// postTraced is post for a call with a trace of its own, by which the call is found in the log whatever its answer says.
+// postTraced is post for a call with a trace of its own, by which the log has the call whatever its answer says.
 func postTraced(t *testing.T, url, tool, arguments string) (response *http.Response, traceparent string) {
 	t.Helper()
 	id := uuid.New()
@@ -109,7 +109,7 @@ func exists(path string) bool {
 // Where the gateway's patience ends before the tool's time limit, the answer comes from the dispatcher, in time.
 func TestGatewayDeadlineNearerThanTheTool(t *testing.T) {
 	t.Parallel()
-	s := small(t, func(o *localstack.Options) { o.AnswerWithin = 3 * time.Second })
+	s := small(t, func(o *localstack.Options) { o.AnswerWithin = 10 * time.Second })
 	got := call(t, s.URL, "linger", `{}`)
 	if !got.IsError || !strings.Contains(got.text(), "did not answer in time") {
 		t.Errorf("got %+v", got)

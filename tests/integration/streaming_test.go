@@ -12,8 +12,8 @@ import (
 	"patchbay/tests/integration/clients"
 )
 
-// A report reaches the client while the tool runs: the tool makes its next report only after the client has read the one
-// before, so a stream that is held back anywhere would never end. No clock is asked.
+// A report reaches the client while the tool runs: the tool makes its next report only after the client has read the
+// one before, so a stream that is held back anywhere would never end. No clock is asked.
 func TestProgressArrivesWhileTheToolRuns(t *testing.T) {
 	t.Parallel()
 	gate := filepath.Join(t.TempDir(), "gate")

@@ -108,10 +108,12 @@ func TestWhatIsNotLinked(t *testing.T) {
 		{"patchbay/shared/tool", aws, "a plain tool must stay small and start fast; what needs AWS is a package of its own"},
 		{"patchbay/functions/", cdk, "the CDK is for deploying; linked into a function it would multiply its size"},
 		{"patchbay/dispatcher", cdk, "the CDK is for deploying; linked into the dispatcher it would multiply its size"},
-		{"patchbay/dispatcher", "github.com/modelcontextprotocol/go-sdk", "the SDK is a test oracle; on the path of a call it costs too much"},
+		{"patchbay/dispatcher", "github.com/modelcontextprotocol/go-sdk",
+			"the SDK is a test oracle; on the path of a call it costs too much"},
 		{"patchbay/shared/jsonrpc", aws, "the wire's packages are standard library only"},
 		{"patchbay/shared/mcp", aws, "the wire's packages are standard library only"},
-		{"patchbay/dispatcher", aws + "/config", "its search for configuration costs every cold start; Lambda gives all of it in the environment"},
+		{"patchbay/dispatcher", aws + "/config",
+			"its search for configuration costs every cold start; Lambda gives all of it in the environment"},
 	}
 	all := packages(t)
 	for _, rule := range rules {

@@ -62,7 +62,8 @@ func TestConnect(t *testing.T) {
 	server := httptest.NewServer(trackerapi.New(trackerapi.Options{Token: trackertest.Token}))
 	t.Cleanup(server.Close)
 	secrets := filepath.Join(t.TempDir(), "secrets.json")
-	if err := os.WriteFile(secrets, fmt.Appendf(nil, "{%q:%q}", tracker.SecretName, trackertest.Token), 0o600); err != nil {
+	text := fmt.Appendf(nil, "{%q:%q}", tracker.SecretName, trackertest.Token)
+	if err := os.WriteFile(secrets, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	client, err := tracker.Connect(server.URL, secrets)
