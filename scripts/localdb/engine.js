@@ -20,9 +20,34 @@ const fail = (err) => {
   process.exit(1)
 }
 
+// dynalite answers every origin's preflight with "*", and there are no credentials to check, so any page that is open on
+// this machine could read and write the tables. Browsers name the page (Origin, Sec-Fetch-Site), or its site where that
+// resolves to this machine (Host); programs of this machine send neither of the fields and name the address.
+const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i
+const fromBrowser = ({ headers }) => {
+  for (const name of ['Origin', 'Sec-Fetch-Site']) {
+    if (name.toLowerCase() in headers) return `requests of web pages are not served, and this one carries ${name}`
+  }
+  const host = headers.host ?? ''
+  if (loopback.test(host) || host.replace(/:\d+$/, '') === options.host) return ''
+  return `Host is ${JSON.stringify(host)}; allowed: localhost, a loopback address, or the address listened on`
+}
+
+const guard = (server) => {
+  const [handle] = server.listeners('request')
+  server.removeAllListeners('request')
+  server.on('request', (request, response) => {
+    const message = fromBrowser(request)
+    if (!message) return handle.call(server, request, response)
+    response.writeHead(403, { 'Content-Type': 'application/x-amz-json-1.0', Connection: 'close' })
+    response.end(JSON.stringify({ __type: 'com.amazon.coral.service#AccessDeniedException', message }))
+  })
+}
+
 const serve = async () => {
   if (options.dir) await checkDir(options.dir)
   const server = require(dynalite)({ path: options.dir, createTableMs: 0, deleteTableMs: 0, updateTableMs: 0 })
+  guard(server)
   const stop = () => {
     server.close(() => process.exit(0))
     server.closeAllConnections()

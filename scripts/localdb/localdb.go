@@ -44,7 +44,8 @@ type Options struct {
 	Dir string
 	// NodeModules is the folder with dynalite and node. Empty means the nearest at or above the working directory.
 	NodeModules string
-	// Addr is the host and port to listen on. Empty means 127.0.0.1:0, a free port.
+	// Addr is the host and port to listen on. Empty means 127.0.0.1:0, a free port. Requests must name a loopback address
+	// or this one: see Start.
 	Addr string
 	// Log gets what the engine prints. Nil drops it.
 	Log io.Writer
@@ -63,6 +64,9 @@ type Engine struct {
 
 // Start runs an engine and returns when it answers requests; ctx bounds only the start. The error wraps
 // nodemodules.ErrNotInstalled when Node packages are missing, and holds what the engine said when it did not start.
+//
+// The engine checks no credentials, so it answers programs alone: what a web page may have sent (a request that carries
+// Origin or Sec-Fetch-Site, or whose Host is another than the machine itself) gets a 403.
 func Start(ctx context.Context, options Options) (*Engine, error) {
 	cmd, err := command(options)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -153,6 +154,78 @@ func TestEngineEndsWithItsParent(t *testing.T) {
 	cmd.Wait()
 	if _, err := conn.Read(make([]byte, 1)); err == nil {
 		t.Error("the engine wrote to an idle connection")
+	}
+}
+
+// Any page that is open on this machine can reach the engine's port: from its own origin, or from a name of its own that
+// resolves to 127.0.0.1.
+func TestWebPagesAreRefused(t *testing.T) {
+	t.Parallel()
+	engine := start(t, Options{})
+	_, port, _ := strings.Cut(strings.TrimPrefix(engine.URL, "http://"), ":")
+	tests := map[string]struct {
+		method, host string
+		header       map[string]string
+		status       int
+	}{
+		"program":                     {"POST", "127.0.0.1:" + port, nil, 200},
+		"program that says localhost": {"POST", "LocalHost:" + port, nil, 200},
+		"program that speaks IPv6":    {"POST", "[::1]:" + port, nil, 200},
+		"page":                        {"POST", "", map[string]string{"Origin": "https://evil.example"}, 403},
+		"page of this machine":        {"POST", "", map[string]string{"Origin": "http://127.0.0.1:3000"}, 403},
+		"page without an origin":      {"POST", "", map[string]string{"Origin": "null"}, 403},
+		"image in a page":             {"GET", "", map[string]string{"Sec-Fetch-Site": "cross-site"}, 403},
+		"site that resolves to here":  {"POST", "rebound.evil.example:" + port, nil, 403},
+		"site with a number before":   {"POST", "127.0.0.1.evil.example:" + port, nil, 403},
+		"another machine":             {"POST", "192.0.2.7:" + port, nil, 403},
+		"preflight": {"OPTIONS", "", map[string]string{
+			"Origin": "https://evil.example", "Access-Control-Request-Method": "POST",
+			"Access-Control-Request-Headers": "x-amz-target",
+		}, 403},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, err := http.NewRequestWithContext(t.Context(), test.method, engine.URL, strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Host = test.host
+			r.Header.Set("X-Amz-Target", "DynamoDB_20120810.ListTables")
+			r.Header.Set("Content-Type", "application/x-amz-json-1.0")
+			r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=a/20260728/us-east-1/dynamodb/aws4_request, "+
+				"SignedHeaders=host, Signature=b")
+			r.Header.Set("X-Amz-Date", "20260728T120000Z")
+			for field, value := range test.header {
+				r.Header.Set(field, value)
+			}
+			response, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			body, err := io.ReadAll(response.Body)
+			if err != nil || response.StatusCode != test.status {
+				t.Errorf("got %d %s, %v; want %d", response.StatusCode, body, err, test.status)
+			}
+			for field := range response.Header {
+				if strings.HasPrefix(field, "Access-Control-") {
+					t.Errorf("the answer has %s", field)
+				}
+			}
+			if test.status == 403 && !strings.Contains(string(body), "AccessDeniedException") {
+				t.Errorf("refused with %s", body)
+			}
+		})
+	}
+}
+
+// Whoever asks for another address, as for containers, is called by it.
+func TestTheAddressListenedOnIsServed(t *testing.T) {
+	t.Parallel()
+	engine := start(t, Options{Addr: "0.0.0.0:0"})
+	if _, err := Client(engine.URL).ListTables(t.Context(), &dynamodb.ListTablesInput{}); err != nil {
+		t.Error(err)
 	}
 }
 
