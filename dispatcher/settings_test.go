@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"patchbay/dispatcher/ratelimit"
 	"patchbay/shared/registry"
 )
 
@@ -63,7 +64,7 @@ func TestSettings(t *testing.T) {
 			}
 			want := &settings{
 				serverFile: "/var/task/server.json", table: "registry", ledgerTable: "ledger", sealKeysFile: "/keys.json",
-				cacheTTL: 5 * time.Minute, cacheScope: "public",
+				cacheTTL: 5 * time.Minute, cacheScope: "public", limit: ratelimit.Limit{Window: time.Minute},
 			}
 			test.change(want)
 			ignored := cmpopts.IgnoreFields(settings{}, "aws")

@@ -180,7 +180,7 @@ func TestEveryRequestLeavesOneLine(t *testing.T) {
 		}, []map[string]any{line("protocolVersion", "2099-01-01", "code", -32022.0,
 			"error", "Unsupported protocol version")}},
 		"no name, of an earlier revision": {asked{
-			body:   `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`,
+			body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`,
 			header: map[string]string{
 				mcp.HeaderProtocolVersion: mcp.Version20250618, mcp.HeaderMethod: "", mcp.HeaderName: "",
 			},
@@ -226,7 +226,7 @@ func TestEveryRequestLeavesOneLine(t *testing.T) {
 		}, []map[string]any{line("method", "notifications/initialized", "tool", nil, "status", 202.0, "outcome", "ok",
 			"protocolVersion", "2025-11-25")}},
 		"a long method": {asked{
-			body:   `{"jsonrpc":"2.0","id":1,"method":"mé` + long + `"}`,
+			body: `{"jsonrpc":"2.0","id":1,"method":"mé` + long + `"}`,
 			header: map[string]string{
 				mcp.HeaderProtocolVersion: mcp.Version20251125, mcp.HeaderMethod: "", mcp.HeaderName: "",
 			},
