@@ -134,7 +134,7 @@ func TestLocalCommandRefuses(t *testing.T) {
 		"requirements without versions": {[]string{"--functions", filepath.Join(broken, "loose")},
 			[]string{"unpinned/tool.json", "six", "NAME==VERSION"}},
 		"a contract that takes longer than the gateway waits": {[]string{"--functions", "small", "--answer-within", "2s"},
-			[]string{"linger/tool.json", "after 2 seconds", "after 3"}},
+			[]string{"linger/tool.json", "after 2 seconds", "after 10"}},
 		"an origin that is a page": {[]string{"--functions", "small", "--origin", "https://a.example/page"},
 			[]string{"https://a.example/page", "a scheme, a host"}},
 		"a cache scope that is none": {[]string{"--functions", "small", "--cache-scope", "secret"},
