@@ -1,0 +1,101 @@
+package integration
+
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+// A thousand duplicates of one call, from fifty clients at the same time and over several instances of the dispatcher,
+// have one effect and get one result.
+func TestAThousandDuplicatesHaveOneEffect(t *testing.T) {
+	t.Parallel()
+	const clients, each = 50, 20
+	s := counting(t, "duplicates", nil)
+	w := newWish(t, s, "count_effect", true).keyed()
+	met := newMeeting(3)
+	_, end := s.doors.watch(w.token, func(_ int, r step) *reply {
+		if r.name == "GetItem LEASE" {
+			met.add(r.pid)
+		}
+		return r.forward()
+	})
+	defer end()
+
+	// The tool goes on only once several instances have met its call, or may have: it is not kept past its time limit.
+	go func() {
+		waitFor(t, "the tool to begin", func() bool { return exists(w.path("gate.begun")) })
+		met.wait()
+		w.open(t, "effect")
+		w.open(t, "answer")
+	}()
+	results := make([]outcome, clients*each)
+	var sending sync.WaitGroup
+	for client := range clients {
+		sending.Go(func() {
+			for i := client * each; i < (client+1)*each; i++ {
+				results[i] = w.settle(t)
+			}
+		})
+	}
+	sending.Wait()
+
+	lines := w.effects(t)
+	if len(lines) != 1 {
+		t.Fatalf("%d effects: %v", len(lines), lines)
+	}
+	replays := 0
+	for i, got := range results {
+		if got.kind != done || got.text != lines[0] || got.raw != results[0].raw {
+			t.Fatalf("result %d is %v, want %q", i, got, lines[0])
+		}
+		if got.replayed {
+			replays++
+		}
+	}
+	if replays < clients*each-1 {
+		t.Errorf("%d of %d results are marked as replayed; all but one must be", replays, len(results))
+	}
+	if n := met.count(); n < 3 && n > 0 {
+		t.Errorf("%d instances of the dispatcher met the call, want at least 3", n)
+	}
+	t.Logf("%d instances of the dispatcher met the call", met.count())
+}
+
+// meeting counts the processes that have come, as far as they can be told apart.
+type meeting struct {
+	mu        sync.Mutex
+	processes map[int]bool
+	want      int
+	enough    chan struct{}
+}
+
+func newMeeting(want int) *meeting {
+	return &meeting{processes: map[int]bool{}, want: want, enough: make(chan struct{})}
+}
+
+func (m *meeting) add(pid int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if pid == 0 || m.processes[pid] {
+		return
+	}
+	m.processes[pid] = true
+	if len(m.processes) == m.want {
+		close(m.enough)
+	}
+}
+
+func (m *meeting) count() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.processes)
+}
+
+// wait returns when enough have come, or after two seconds.
+func (m *meeting) wait() {
+	select {
+	case <-m.enough:
+	case <-time.After(2 * time.Second):
+	}
+}
