@@ -191,24 +191,83 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func (h *harness) post(path, payload string, header map[string]string) *http.Response {
-	h.t.Helper()
-	if header["qualifier"] != "" {
-		path += "?Qualifier=" + header["qualifier"]
+// Any page that is open on this machine can reach the service's port, and what it invokes a function with may say who
+// calls.
+func TestWebPagesAreRefused(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, Options{})
+	h.deploy("careless", Function{})
+	host := strings.TrimPrefix(h.url, "http://")
+	_, port, _ := strings.Cut(host, ":")
+	cases := map[string]struct {
+		header map[string]string
+		want   string
+	}{
+		"page":                       {map[string]string{"Origin": "https://evil.example"}, "carries Origin"},
+		"page of this machine":       {map[string]string{"Origin": "http://" + host}, "carries Origin"},
+		"page without an origin":     {map[string]string{"Origin": "null"}, "carries Origin"},
+		"empty origin":               {map[string]string{"Origin": ""}, "carries Origin"},
+		"page of the same site":      {map[string]string{"Sec-Fetch-Site": "same-origin"}, "carries Sec-Fetch-Site"},
+		"site that resolves to here": {map[string]string{"Host": "evil.example:" + port}, `Host is "evil.example:` + port},
+		"site with a number before":  {map[string]string{"Host": "127.0.0.1.evil.example"}, "allowed: localhost or"},
+		"another machine":            {map[string]string{"Host": "192.0.2.7:" + port}, `Host is "192.0.2.7:` + port},
+		"all addresses":              {map[string]string{"Host": "0.0.0.0:" + port}, `Host is "0.0.0.0:` + port},
 	}
-	request, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, h.url+path, strings.NewReader(payload))
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, call := range []string{
+				"POST /2015-03-31/functions/careless/invocations", "GET /2015-03-31/functions/careless",
+				"POST /2021-11-15/functions/careless/response-streaming-invocations",
+				"GET /2015-03-31/functions/careless/configuration", "OPTIONS /2015-03-31/functions/careless/invocations",
+			} {
+				response := h.call(call, `{"do":"count"}`, c.header)
+				var body struct{ Message string }
+				decode(t, readAll(t, response.Body), &body)
+				if response.StatusCode != 403 || response.Header.Get("X-Amzn-Errortype") != "AccessDeniedException" ||
+					!strings.Contains(body.Message, c.want) {
+					t.Errorf("%s: %d %q", call, response.StatusCode, body.Message)
+				}
+			}
+		})
+	}
+	t.Run("programs", func(t *testing.T) {
+		t.Parallel()
+		for _, host := range []string{"localhost:1", "LOCALHOST", "127.0.0.1", "127.8.9.1:80", "[::1]:9", "[::1]", host} {
+			response := h.call("GET /2015-03-31/functions/careless", "", map[string]string{"Host": host})
+			if response.StatusCode != 200 {
+				t.Errorf("Host %s: %d", host, response.StatusCode)
+			}
+		}
+	})
+}
+
+// call is post with any method and, as the header field Host, any host.
+func (h *harness) call(methodAndPath, payload string, header map[string]string) *http.Response {
+	h.t.Helper()
+	method, path, _ := strings.Cut(methodAndPath, " ")
+	request, err := http.NewRequestWithContext(h.t.Context(), method, h.url+path, strings.NewReader(payload))
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	for name, value := range header {
 		request.Header.Set(name, value)
 	}
+	request.Host = header["Host"]
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	h.t.Cleanup(func() { response.Body.Close() })
 	return response
+}
+
+func (h *harness) post(path, payload string, header map[string]string) *http.Response {
+	h.t.Helper()
+	if header["qualifier"] != "" {
+		path += "?Qualifier=" + header["qualifier"]
+	}
+	return h.call("POST "+path, payload, header)
 }
 
 func readAll(t testing.TB, r io.Reader) []byte {
@@ -379,6 +438,10 @@ func TestDeployRefusesBadFunctions(t *testing.T) {
 		"no command":  {Function{Name: "a", Dir: dir, Command: []string{"/nowhere/python"}}, "/nowhere/python"},
 		"not executable": {Function{Name: "a", Dir: "testdata", Command: []string{"python/app.py"}},
 			"app.py is not an executable file"},
+		"no interpreter": {Function{Name: "a", Dir: "testdata", Command: []string{"script/bootstrap"}},
+			`interpreter "/nowhere/python9" of its first line`},
+		"interpreter with a carriage return": {Function{Name: "a", Dir: "testdata", Command: []string{"script/crlf"}},
+			`interpreter "/bin/sh\r" of its first line`},
 	}
 	for name, c := range cases {
 		if _, err := s.Deploy(c.function); err == nil || !strings.Contains(err.Error(), c.text) {

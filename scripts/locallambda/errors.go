@@ -34,6 +34,10 @@ func throttled(reason string) *Error {
 	}
 }
 
+func accessDenied(reason string) *Error {
+	return &Error{Status: http.StatusForbidden, Code: "AccessDeniedException", Message: reason}
+}
+
 func invalidParameter(format string, args ...any) *Error {
 	return &Error{
 		Status: http.StatusBadRequest, Code: "InvalidParameterValueException", Message: fmt.Sprintf(format, args...),
@@ -98,11 +102,6 @@ func (f failure) payload() []byte {
 		panic("locallambda: encoding two strings: " + err.Error())
 	}
 	return data
-}
-
-// failed makes the payload of a failure with AWS's usual prefix.
-func failed(kind, requestID, message string) []byte {
-	return failure{Type: kind, Message: "RequestId: " + requestID + " Error: " + message}.payload()
 }
 
 func responseTooLarge(limit int) []byte {

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -142,6 +143,21 @@ func (h *harness) log() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return strings.Join(h.logs, "\n")
+}
+
+var requestID = regexp.MustCompile(`RequestId: \S+`)
+
+// lines is what the log has of one function, with request ids made alike.
+func (h *harness) lines(function string) []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var lines []string
+	for _, line := range h.logs {
+		if line, own := strings.CutPrefix(line, function+": "); own {
+			lines = append(lines, requestID.ReplaceAllString(line, "RequestId: ID"))
+		}
+	}
+	return lines
 }
 
 // deploy deploys a test function; the zero limits get generous values, so that only the tests of limits meet them.

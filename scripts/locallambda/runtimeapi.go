@@ -10,14 +10,21 @@ import (
 )
 
 // runtimeAPI is what the instance's runtime talks to, one listener an instance, so that it needs no other name.
-// Source: docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html and its OpenAPI document.
+// Source: docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html and its OpenAPI document. A web page gets nothing from
+// it: one that finds the port could take an invocation, or answer it.
 func (in *instance) runtimeAPI() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /2018-06-01/runtime/invocation/next", in.serveNext)
 	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/response", in.serveResponse)
 	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/error", in.serveError)
 	mux.HandleFunc("POST /2018-06-01/runtime/init/error", in.serveInitError)
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if reason := fromBrowser(r); reason != "" {
+			refuse(w, http.StatusForbidden, "AccessDenied", reason)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // serveNext ends the invocation before, if there was one, and waits for the next. The instance is frozen meanwhile.

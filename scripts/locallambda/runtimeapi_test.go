@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,6 +24,7 @@ func TestMistakesOfARuntime(t *testing.T) {
 	want := map[string]any{
 		"unknown id": 400.0, "error for an unknown id": 400.0, "unknown response mode": 400.0,
 		"next before the answer": 403.0, "init error after init": 403.0, "no such call": 404.0,
+		"page of another origin": 403.0, "page of some browsers": 403.0, "site that resolves": 403.0,
 	}
 	if diff := cmp.Diff(want, h.result("raw", `{"do":"mistakes"}`)); diff != "" {
 		t.Errorf("statuses (-want +got):\n%s", diff)
@@ -219,6 +221,11 @@ func TestPython(t *testing.T) {
 	if diff := cmp.Diff(failure{"ValueError", "the handler failed"}, h.failure(arn, `{"fail":true}`)); diff != "" {
 		t.Errorf("failure (-want +got):\n%s", diff)
 	}
+	// AWS's client ends the lines of a traceback with carriage returns.
+	eventually(t, "the log has the traceback line by line", func() bool {
+		lines := h.lines("python")
+		return slices.Contains(lines, "Traceback (most recent call last):") && !strings.Contains(h.log(), "\r")
+	})
 	if _, err := h.Deploy(Function{
 		Name: "nothing", Dir: dir, MemoryMB: 512, Command: []string{python, "-m", "awslambdaric", "missing.handler"},
 	}); err != nil {

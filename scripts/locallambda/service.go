@@ -98,8 +98,15 @@ func New(options Options) *Service {
 }
 
 // ServeHTTP answers the Lambda API: Invoke (synchronous, Event and DryRun), InvokeWithResponseStream, GetFunction and
-// GetFunctionConfiguration. Source: docs.aws.amazon.com/lambda/latest/api.
-func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.api.ServeHTTP(w, r) }
+// GetFunctionConfiguration. Source: docs.aws.amazon.com/lambda/latest/api. Since there is no IAM, it answers programs
+// of this machine alone: what a web page may have sent, and what was sent to a host that is not loopback, gets a 403.
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if reason := fromBrowser(r); reason != "" {
+		accessDenied(reason).write(w)
+		return
+	}
+	s.api.ServeHTTP(w, r)
+}
 
 // Close refuses further invocations, ends every instance with its children, and returns when they are gone. Invocations
 // in flight end as crashes; waiting asynchronous events are dropped.

@@ -66,6 +66,9 @@ func (r runtime) mistakes(id string) {
 		"next before the answer": r.get("invocation/next"),
 		"no such call":           r.get("invocation/previous"),
 		"unknown response mode":  r.badMode(id),
+		"page of another origin": r.as(id, "Origin", "https://evil.example"),
+		"page of some browsers":  r.as(id, "Sec-Fetch-Site", "cross-site"),
+		"site that resolves":     r.as(id, "Host", "evil.example"),
 	}
 	body, err := json.Marshal(statuses)
 	if err != nil {
@@ -76,11 +79,18 @@ func (r runtime) mistakes(id string) {
 }
 
 func (r runtime) badMode(id string) int {
+	return r.as(id, "Lambda-Runtime-Function-Response-Mode", "sideways")
+}
+
+// as answers with a header field that the API refuses.
+func (r runtime) as(id, field, value string) int {
 	request, err := http.NewRequest(http.MethodPost, r.base+"invocation/"+id+"/response", strings.NewReader("1"))
 	if err != nil {
 		panic(err)
 	}
-	request.Header.Set("Lambda-Runtime-Function-Response-Mode", "sideways")
+	if request.Header.Set(field, value); field == "Host" {
+		request.Host = value
+	}
 	return status(http.DefaultClient.Do(request))
 }
 
@@ -90,8 +100,8 @@ func (r runtime) truncate(id string) {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Fprintf(connection, "POST /2018-06-01/runtime/invocation/%s/response HTTP/1.1\r\nHost: x\r\n"+
-		"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", id)
+	fmt.Fprintf(connection, "POST /2018-06-01/runtime/invocation/%s/response HTTP/1.1\r\nHost: %s\r\n"+
+		"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", id, r.address)
 	connection.Close()
 	select {}
 }
