@@ -70,14 +70,20 @@ func (f Function) checkFiles() error {
 	return f.checkProgram()
 }
 
-func (f Function) checkProgram() error {
+// program is the path of what is started.
+func (f Function) program() string {
 	program := "bootstrap"
 	if len(f.Command) > 0 {
 		program = f.Command[0]
 	}
-	if !filepath.IsAbs(program) {
-		program = filepath.Join(f.Dir, program)
+	if filepath.IsAbs(program) {
+		return program
 	}
+	return filepath.Join(f.Dir, program)
+}
+
+func (f Function) checkProgram() error {
+	program := f.program()
 	info, err := os.Stat(program)
 	if err != nil {
 		return fmt.Errorf("program: %w", err)
@@ -85,7 +91,7 @@ func (f Function) checkProgram() error {
 	if info.IsDir() || info.Mode()&0o111 == 0 {
 		return fmt.Errorf("program %s is not an executable file", program)
 	}
-	return nil
+	return checkInterpreter(program)
 }
 
 // function is a deployed name.

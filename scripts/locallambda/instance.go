@@ -102,7 +102,7 @@ func (in *instance) run(address string) error {
 	}
 	if err := in.service.starter.do(in.cmd.Start); err != nil {
 		reader.Close()
-		return err
+		return startError(v.program(), err)
 	}
 	in.logs = newLineReader(reader, func(line []byte) { in.service.options.Log(v.Name, in.id, line) })
 	return nil
@@ -187,7 +187,7 @@ func (s *Service) occupy(in *instance) bool {
 func (s *Service) init(inv *invocation, limit time.Duration, cause string) (*instance, []byte) {
 	in, err := s.newInstance(inv.version)
 	if err != nil {
-		return nil, failed("Runtime.InvalidEntrypoint", inv.requestID, err.Error())
+		return nil, s.failure(inv, "", "Runtime.InvalidEntrypoint", err.Error())
 	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -305,22 +305,43 @@ func (in *instance) watch() {
 	}
 }
 
-// explain makes the failure of an invocation whose instance has ended.
+// explain makes and logs the failure of an invocation whose instance has ended. What the runtime reported itself it
+// also logs itself.
 func (in *instance) explain(inv *invocation) []byte {
 	in.mu.Lock()
-	defer in.mu.Unlock()
-	id, v := inv.requestID, in.version
+	initError := in.initError
+	kind, message := in.fault()
+	in.mu.Unlock()
+	if initError != nil && kind != kindTimeout {
+		return initError
+	}
+	return in.service.failure(inv, in.id, kind, message)
+}
+
+// kindTimeout is the errorType of an invocation that took too long.
+const kindTimeout = "Sandbox.Timedout"
+
+// fault says why the instance is gone, as errorType and errorMessage. The lock must be held.
+func (in *instance) fault() (kind, message string) {
 	switch {
 	case in.cause == causeTimeout:
-		return failed("Sandbox.Timedout", id, fmt.Sprintf("Task timed out after %.2f seconds", v.Timeout.Seconds()))
-	case in.initError != nil:
-		return in.initError
+		return kindTimeout, fmt.Sprintf("Task timed out after %.2f seconds", in.version.Timeout.Seconds())
 	case in.cause == causeTruncated:
-		return failed("Runtime.TruncatedResponse", id, "The runtime broke off its response")
+		return "Runtime.TruncatedResponse", "The runtime broke off its response"
 	case in.verdict == "exit status 0":
-		return failed("Runtime.ExitError", id, "Runtime exited without providing a reason")
+		return "Runtime.ExitError", "Runtime exited without providing a reason"
 	}
-	return failed("Runtime.ExitError", id, "Runtime exited with error: "+in.verdict)
+	return "Runtime.ExitError", "Runtime exited with error: " + in.verdict
+}
+
+// failure makes the payload of a failure that the function did not report itself, and logs it, since nobody else will:
+// callers see it, but not whoever reads a function's log. The end that Close brings about is no news.
+func (s *Service) failure(inv *invocation, instanceID, kind, message string) []byte {
+	text := "RequestId: " + inv.requestID + " Error: " + message
+	if s.ctx.Err() == nil {
+		s.options.Log(inv.version.Name, instanceID, []byte(text))
+	}
+	return failure{Type: kind, Message: text}.payload()
 }
 
 // note writes a line of the service's own to the function's log.

@@ -176,6 +176,10 @@ func TestEndsOfProcesses(t *testing.T) {
 			if diff := cmp.Diff(c.want, h.failure("careless", c.event)); diff != "" {
 				t.Errorf("failure (-want +got):\n%s", diff)
 			}
+			logged := slices.Contains(h.lines("careless"), "RequestId: ID "+c.want.Message)
+			if own := c.want.Type != "Runtime.ExitError"; logged == own { // the runtime logs what it reports
+				t.Errorf("the log says %q", h.lines("careless"))
+			}
 			eventually(t, "the process has ended", func() bool { return !alive(pid) })
 			if again := h.pid("careless"); again == pid {
 				t.Error("the process that failed was used again")
@@ -268,19 +272,50 @@ func TestAFailedInitIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestAnInvalidProgram(t *testing.T) {
+// Each is in order when it is deployed. The caller and the log are told the same.
+func TestProgramsThatCannotStart(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, Options{})
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "bootstrap"), []byte("no program"), 0o755); err != nil {
-		t.Fatal(err)
+	cases := map[string]struct {
+		program string // DIR stands for the function's folder
+		command []string
+		spoil   string // what is removed after the deployment
+		want    string
+	}{
+		"no program": {program: "no program", want: "fork/exec DIR/bootstrap: exec format error; allowed: a program for " +
+			runtime.GOOS + "/" + runtime.GOARCH + ", or a script whose first line is #!INTERPRETER"},
+		"interpreter": {program: "#!DIR/interpreter -u\n", spoil: "interpreter", want: "program DIR/bootstrap: the " +
+			`interpreter "DIR/interpreter" of its first line: stat DIR/interpreter: no such file or directory`},
+		"program": {program: "#!/bin/sh\n", spoil: "bootstrap",
+			want: "starting the program: stat DIR/bootstrap: no such file or directory"},
+		"folder": {command: []string{"/bin/sh"}, spoil: ".", want: "fork/exec /bin/sh: no such file or directory; /bin/sh " +
+			"is there, so what is missing is its working directory or the loader that it was linked for"},
 	}
-	if _, err := h.Deploy(Function{Name: "bad", Dir: dir}); err != nil {
-		t.Fatal(err)
-	}
-	want := failure{"Runtime.InvalidEntrypoint", "Error: fork/exec " + dir + "/bootstrap: exec format error"}
-	if diff := cmp.Diff(want, h.failure("bad", `{}`)); diff != "" {
-		t.Errorf("failure (-want +got):\n%s", diff)
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, dir := newHarness(t, Options{}), t.TempDir()
+			for file, content := range map[string]string{"bootstrap": c.program, "interpreter": ""} {
+				content = strings.ReplaceAll(content, "DIR", dir)
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := h.Deploy(Function{Name: "bad", Dir: dir, Command: c.command}); err != nil {
+				t.Fatal(err)
+			}
+			if c.spoil != "" {
+				if err := os.RemoveAll(filepath.Join(dir, c.spoil)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := "Error: " + strings.ReplaceAll(c.want, "DIR", dir)
+			if diff := cmp.Diff(failure{"Runtime.InvalidEntrypoint", want}, h.failure("bad", `{}`)); diff != "" {
+				t.Errorf("failure (-want +got):\n%s", diff)
+			}
+			if lines := h.lines("bad"); !slices.Contains(lines, "RequestId: ID "+want) {
+				t.Errorf("the log says %q", lines)
+			}
+		})
 	}
 }
 
@@ -291,9 +326,12 @@ func TestLogs(t *testing.T) {
 	h.result("careless", `{"do":"count"}`)
 	h.invoke("careless", `{"do":"log"}`)
 	h.failure("careless", `{"do":"exit","code":2}`)
-	want := "careless: to stdout\ncareless: \ncareless: unendedlast words"
-	if h.log() != want {
-		t.Errorf("log:\n%s\nwant:\n%s", h.log(), want)
+	want := []string{
+		"to stdout", "", "[ERROR] a", "  at b", "", "  at c", "", "unendedlast words",
+		"RequestId: ID Error: Runtime exited with error: exit status 2",
+	}
+	if diff := cmp.Diff(want, h.lines("careless")); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
 	}
 }
 

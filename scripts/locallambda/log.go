@@ -35,11 +35,20 @@ func (l *lineReader) read() {
 	for {
 		line, err := reader.ReadSlice('\n')
 		if len(line) > 0 {
-			l.sink(bytes.TrimRight(line, "\r\n"))
+			l.give(line)
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
 		}
+	}
+}
+
+// give hands on what one line feed ended. Carriage returns in it end lines too: AWS's runtime clients write a traceback
+// with them, so that CloudWatch Logs keeps it together.
+// Source: aws-lambda-python-runtime-interface-client, awslambdaric/bootstrap.py, ERROR_LOG_LINE_TERMINATE.
+func (l *lineReader) give(output []byte) {
+	for line := range bytes.SplitSeq(bytes.TrimRight(output, "\r\n"), []byte{'\r'}) {
+		l.sink(line)
 	}
 }
 

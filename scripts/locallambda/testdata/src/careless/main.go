@@ -87,7 +87,7 @@ func (p *process) handle(ctx context.Context, e event) (any, error) {
 	case "child":
 		return child()
 	case "log":
-		fmt.Print("to stdout\r\n\nunended")
+		fmt.Print("to stdout\r\n\n[ERROR] a\r  at b\r\r  at c\n\r\nunended")
 		return nil, nil
 	}
 	return nil, fmt.Errorf("nothing to do for %q", e.Do)
