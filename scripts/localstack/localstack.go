@@ -100,7 +100,9 @@ type Stack struct {
 	// programs are how functions are run that are no bootstrap.
 	programs map[*contract.Tool]*program
 	lock     *os.File
-	once     sync.Once
+	// announced is the file that says where the stack is; empty before it runs.
+	announced string
+	once      sync.Once
 }
 
 // Start runs a stack and returns when it answers. ctx bounds the start. The error is one clear message; contracts that
@@ -166,7 +168,7 @@ func (s *Stack) start(ctx context.Context) error {
 	}
 	closeListener = false
 	s.serveGateway(listener, dispatcher)
-	return nil
+	return s.announce()
 }
 
 func listenError(addr string, err error) error {
@@ -355,6 +357,7 @@ func (s *Stack) Done() <-chan struct{} { return s.engine.Done() }
 // Close ends every child and server and returns when they are gone.
 func (s *Stack) Close() {
 	s.once.Do(func() {
+		s.retract()
 		if s.gateway != nil {
 			_ = s.gateway.Close()
 		}

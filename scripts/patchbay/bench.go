@@ -15,6 +15,7 @@ func benchCommand() *cobra.Command {
 	var (
 		options benchmark.Options
 		file    string
+		root    string
 		check   bool
 	)
 	command := &cobra.Command{
@@ -26,7 +27,10 @@ against two bare Lambda hops, (c) process start to first answer against a bare f
 A missed goal does not change the exit status, unless --check is given.`,
 		Example: "  patchbay bench --json bench.json\n  patchbay bench --short --parts ad",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if options.Module, err = moduleRoot(root); err != nil {
+				return err
+			}
 			options.Progress = cmd.ErrOrStderr()
 			report, err := benchmark.Run(cmd.Context(), options)
 			if err != nil {
@@ -39,6 +43,7 @@ A missed goal does not change the exit status, unless --check is given.`,
 	flags.StringVar(&file, "json", "", "a file that gets all figures")
 	flags.BoolVar(&options.Short, "short", false, "measure fewer rounds: less than two minutes, rougher figures")
 	flags.StringVar(&options.Parts, "parts", "", "the letters of the parts to measure (default abcde)")
+	rootFlag(command, &root)
 	flags.BoolVar(&check, "check", false, "fail when a goal is missed")
 	return command
 }

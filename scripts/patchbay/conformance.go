@@ -9,31 +9,48 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"patchbay/scripts/conformancesuite"
 	"patchbay/scripts/localstack"
-	"patchbay/tests/integration/conformance"
+	"patchbay/scripts/nodemodules"
 )
 
 func conformanceCommand() *cobra.Command {
-	var url, revision string
+	var url, revision, root string
 	command := &cobra.Command{
 		Use:   "conformance",
 		Short: "Run the official MCP conformance suite against the local stack with the fixture tools",
 		Long: `Starts the local stack with the fixture tools of tests/integration/functions, runs the official suite against it
 and prints a table of its scenarios. The last line counts checks. The exit status is 0 when exactly those checks fail
-that are expected to, each with its reason in tests/integration/conformance.`,
+that are expected to, each with its reason in scripts/conformancesuite. What is not installed yet is installed first.`,
 		Example: "  patchbay conformance\n  patchbay conformance --revision 2025-11-25",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runConformance(cmd.Context(), cmd.OutOrStdout(), url, revision)
+			module, err := moduleRoot(root)
+			if err != nil {
+				return err
+			}
+			modules, err := nodemodules.Install(cmd.Context(), nodemodules.Options{
+				Root: module, Dev: true, Progress: cmd.ErrOrStderr(),
+			})
+			if err != nil {
+				return err
+			}
+			suite := conformancesuite.Options{
+				URL: url, NodeModules: modules, Revision: revision, Out: cmd.OutOrStdout(),
+			}
+			return runConformance(cmd.Context(), module, cmd.ErrOrStderr(), suite)
 		},
 	}
-	command.Flags().StringVar(&url, "url", "", "an MCP endpoint to test instead of a local stack of its own")
-	command.Flags().StringVar(&revision, "revision", conformance.Revision, "the protocol revision whose requirements are tested")
+	flags := command.Flags()
+	flags.StringVar(&url, "url", "", "an MCP endpoint to test instead of a local stack of its own")
+	flags.StringVar(&revision, "revision", conformancesuite.Revision,
+		"the protocol revision whose requirements are tested")
+	rootFlag(command, &root)
 	return command
 }
 
-func runConformance(ctx context.Context, out io.Writer, url, revision string) error {
-	if url == "" {
+func runConformance(ctx context.Context, module string, progress io.Writer, suite conformancesuite.Options) error {
+	if suite.URL == "" {
 		data, err := os.MkdirTemp("", "patchbay-conformance-")
 		if err != nil {
 			return fmt.Errorf("making a data folder: %w", err)
@@ -41,14 +58,15 @@ func runConformance(ctx context.Context, out io.Writer, url, revision string) er
 		defer os.RemoveAll(data)
 		stack, err := localstack.Start(ctx, localstack.Options{
 			Addr:      "127.0.0.1:0",
-			Functions: filepath.Join("tests", "integration", "functions"),
+			Functions: filepath.Join(module, "tests", "integration", "functions"),
 			Data:      data,
+			Progress:  progress,
 		})
 		if err != nil {
 			return err
 		}
 		defer stack.Close()
-		url = stack.URL
+		suite.URL = stack.URL
 	}
-	return conformance.Run(ctx, conformance.Options{URL: url, Revision: revision, Out: out})
+	return conformancesuite.Run(ctx, suite)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 )
 
 func localCommand() *cobra.Command {
+	var root string
 	options := localstack.Options{LookupEnv: os.LookupEnv, CacheTTL: new(time.Duration)}
 	command := &cobra.Command{
 		Use:   "local",
@@ -26,12 +28,19 @@ One Ctrl-C ends it all.`,
 		Example: "  patchbay local --addr 127.0.0.1:9000 --functions ./functions",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if options.Functions == "" {
+				module, err := moduleRoot(root)
+				if err != nil {
+					return err
+				}
+				options.Functions = filepath.Join(module, "functions")
+			}
 			return runLocal(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), options)
 		},
 	}
 	flags := command.Flags()
 	flags.StringVar(&options.Addr, "addr", "127.0.0.1:8787", "where to listen, HOST:PORT; port 0 is any free one")
-	flags.StringVar(&options.Functions, "functions", "functions", "the folder of functions")
+	flags.StringVar(&options.Functions, "functions", "", "the folder of functions (default functions in the module)")
 	flags.StringVar(&options.Existing, "existing", "", "the folder with the code of functions that contracts name by ARN "+
 		"or as local:NAME (default tests/integration/existing in the module)")
 	flags.StringVar(&options.Data, "data", "", "where what is built and the tables are kept (default .patchbay in the module)")
@@ -42,6 +51,7 @@ One Ctrl-C ends it all.`,
 	flags.StringArrayVar(&options.Origins, "origin", nil, "an origin whose web pages may call the server, as in "+
 		"https://app.example.com, beside those of this machine; may be repeated")
 	flags.IntVar(&options.PageTools, "page-tools", 0, "the most tools in one page of tools/list (default 1000)")
+	rootFlag(command, &root)
 	flags.IntVar(&options.PageBytes, "page-bytes", 0, "the most bytes in one page of tools/list (default 1 MiB)")
 	return command
 }

@@ -1,5 +1,5 @@
-// Command patchbay is the program that people run: the local stack, the conformance suite, the benchmarks. The scripts
-// beside it only call it.
+// Command patchbay is the program that people run: the local stack and its tools, the conformance suite, the benchmarks. The
+// scripts beside it only call it.
 package main
 
 import (
@@ -29,6 +29,6 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(localCommand(), conformanceCommand(), benchCommand())
+	root.AddCommand(localCommand(), toolCommand(), conformanceCommand(), benchCommand(), installCommand())
 	return root
 }

@@ -1,9 +1,9 @@
-// Package conformance runs the official MCP conformance suite against an endpoint and judges what it finds.
+// Package conformancesuite runs the official MCP conformance suite against an endpoint and judges what it finds.
 //
 // The suite knows failures and passes; this package also knows which failures are expected, and why: they are listed
 // in expected-*.json. A failure that is not listed is one too many, and so is a listed one that passes, since the
 // list would then hide the next regression.
-package conformance
+package conformancesuite
 
 import (
 	"bytes"
@@ -18,6 +18,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"patchbay/scripts/nodemodules"
 )
 
 // Revision is the requirement set that runs when Options name none.
@@ -27,8 +29,8 @@ const Revision = "2026-07-28"
 type Options struct {
 	// URL is the MCP endpoint.
 	URL string
-	// Root is the repository's root folder, where node_modules lies; "" is the current folder.
-	Root string
+	// NodeModules is the folder with the suite and the Node that runs it.
+	NodeModules string
 	// Revision names the suite's requirement set, a protocol revision; "" is Revision.
 	Revision string
 	// Out gets the table, what was unexpected, and the counts as the last line.
@@ -42,9 +44,6 @@ var ErrUnexpected = errors.New("conformance is not as expected")
 // Run runs the suite and prints its outcome. It returns an error that wraps ErrUnexpected when a check failed that is
 // not expected to, or an expected failure passed; any other error means that the suite could not run.
 func Run(ctx context.Context, o Options) error {
-	if o.Root == "" {
-		o.Root = "."
-	}
 	if o.Revision == "" {
 		o.Revision = Revision
 	}
@@ -85,11 +84,11 @@ const (
 
 // runSuite runs the suite on the Node that package.json pins.
 func runSuite(ctx context.Context, o Options) ([]scenario, error) {
-	node := filepath.Join(o.Root, "node_modules/node/bin/node")
-	suite := filepath.Join(o.Root, "node_modules/@modelcontextprotocol/conformance/dist/index.js")
+	node := nodemodules.Node(o.NodeModules)
+	suite := filepath.Join(o.NodeModules, "@modelcontextprotocol/conformance/dist/index.js")
 	for _, file := range []string{node, suite} {
 		if _, err := os.Stat(file); err != nil {
-			return nil, fmt.Errorf("finding the conformance suite: %w; run npm ci", err)
+			return nil, fmt.Errorf("finding the conformance suite: %w", err)
 		}
 	}
 	results, err := os.MkdirTemp("", "conformance-")

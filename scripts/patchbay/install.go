@@ -1,0 +1,33 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"patchbay/scripts/nodemodules"
+)
+
+func installCommand() *cobra.Command {
+	var (
+		root    string
+		options nodemodules.Options
+	)
+	command := &cobra.Command{
+		Use:   "install",
+		Short: "Install the Node packages that package-lock.json pins, unless they are there",
+		Long: `Installs the DynamoDB engine and the Node that runs it. Every command that needs them does so by itself; this is
+for whoever wants it done before, and for the tests.`,
+		Example: "  patchbay install --dev",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if options.Root, err = moduleRoot(root); err != nil {
+				return err
+			}
+			options.Progress = cmd.ErrOrStderr()
+			_, err = nodemodules.Install(cmd.Context(), options)
+			return err
+		},
+	}
+	command.Flags().BoolVar(&options.Dev, "dev", false, "also what tests need: official clients, the conformance suite")
+	rootFlag(command, &root)
+	return command
+}
