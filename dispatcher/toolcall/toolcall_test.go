@@ -62,7 +62,8 @@ func (f *fixed) Invoke(_ context.Context, name string, payload []byte) ([]byte, 
 	return []byte(f.answer), f.err
 }
 
-func (f *fixed) Stream(ctx context.Context, name string, payload []byte, progress func(invoke.Progress)) ([]byte, error) {
+func (f *fixed) Stream(ctx context.Context, name string, payload []byte,
+	progress func(invoke.Progress)) ([]byte, error) {
 	progress(invoke.Progress{Progress: 1})
 	return f.Invoke(ctx, name, payload)
 }
@@ -71,7 +72,8 @@ func entry(t *testing.T, contractJSON string) *registry.Entry {
 	t.Helper()
 	tool, err := contract.Decode(json.RawMessage(`{"name":"greet","description":"d","inputSchema":{"type":"object",
 		"properties":{"who":{"type":"string","default":"you"},"mood":{"enum":["good","bad"]}},"additionalProperties":false},
-		"outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}`), json.RawMessage(contractJSON))
+		"outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}`),
+		json.RawMessage(contractJSON))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,20 +107,26 @@ func run(t *testing.T, f *fixed, change func(*toolcall.Request)) (result string,
 
 func TestResultPassesAsTheToolWroteIt(t *testing.T) {
 	t.Parallel()
-	const answer = `{"future":[1.0,1e2],"content":[{"type":"hologram","x":"\u00e9"}],"structuredContent":{"n":12345678901234567890},"_meta":{"a/b":1,"io.modelcontextprotocol/serverInfo":{"name":"impostor"}}}`
+	const (
+		members = `"future":[1.0,1e2],"content":[{"type":"hologram","x":"\u00e9"}],` +
+			`"structuredContent":{"n":12345678901234567890},`
+		answer = `{` + members + `"_meta":{"a/b":1,"io.modelcontextprotocol/serverInfo":{"name":"impostor"}}}`
+	)
 	f := &fixed{entry: entry(t, `{}`), answer: answer}
 	for name, test := range map[string]struct {
 		modern bool
 		want   string
 	}{
-		"modern": {true, `{"resultType":"complete","future":[1.0,1e2],"content":[{"type":"hologram","x":"\u00e9"}],"structuredContent":{"n":12345678901234567890},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"},"a/b":1}}`},
-		"legacy": {false, `{"future":[1.0,1e2],"content":[{"type":"hologram","x":"\u00e9"}],"structuredContent":{"n":12345678901234567890},"_meta":{"a/b":1}}`},
+		"modern": {true, `{"resultType":"complete",` + members +
+			`"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"},"a/b":1}}`},
+		"legacy": {false, `{` + members + `"_meta":{"a/b":1}}`},
 	} {
 		got, log, err := run(t, f, func(r *toolcall.Request) { r.Modern = test.modern })
 		if err != nil || got != test.want {
 			t.Errorf("%s: got %s, %v\nwant %s", name, got, err, test.want)
 		}
-		if log["outcome"] != "ok" || log["requestId"] != "req-1" || log["tool"] != "greet" || log["principal"] != "anonymous" {
+		if log["outcome"] != "ok" || log["requestId"] != "req-1" || log["tool"] != "greet" ||
+			log["principal"] != "anonymous" {
 			t.Errorf("%s: logged %v", name, log)
 		}
 	}
@@ -154,7 +162,8 @@ func TestPlainArgumentsPayload(t *testing.T) {
 	t.Parallel()
 	f := &fixed{entry: entry(t, `{"function":{"payload":"arguments"}}`), answer: ` {"n":7} `}
 	got, _, err := run(t, f, nil)
-	want := `{"resultType":"complete","content":[{"type":"text","text":"{\"n\":7}"}],"structuredContent":{"n":7},"_meta":{"io.modelcontextprotocol/serverInfo":` + serverInfo + `}}`
+	want := `{"resultType":"complete","content":[{"type":"text","text":"{\"n\":7}"}],"structuredContent":{"n":7},` +
+		`"_meta":{"io.modelcontextprotocol/serverInfo":` + serverInfo + `}}`
 	if err != nil || got != want {
 		t.Errorf("got %s, %v", got, err)
 	}
@@ -231,40 +240,81 @@ func TestFailures(t *testing.T) {
 		says    string
 		outcome string
 	}{
-		"throttled":            {"", fmt.Errorf("%s: %w", secret, function.ErrThrottled), "not started", "throttled"},
-		"event too large":      {"", fmt.Errorf("%s: %w", secret, function.ErrTooLarge), "too large", "request_too_large"},
-		"version gone":         {"", fmt.Errorf("%s: %w", secret, function.ErrGone), "nothing has run", "function_gone"},
-		"deadline":             {"", fmt.Errorf("%s: %w", secret, function.ErrDeadline), "did not answer in time", "deadline"},
-		"broken connection":    {"", fmt.Errorf("%s: %w", secret, function.ErrUnknown), "unknown whether it ran", "invocation_broken"},
-		"crash":                {"", failure("Unhandled", `{"errorType":"Runtime.ExitError","errorMessage":"`+secret+`"}`), "internal error of the tool", "tool_crash"},
-		"unhandled error":      {"", failure("Unhandled", `{"errorType":"errorString","errorMessage":"upstream timed out, `+secret+`"}`), "internal error of the tool", "tool_crash"},
-		"time-out":             {"", failure("Unhandled", `{"errorType":"Sandbox.Timedout","errorMessage":"RequestId: x Error: Task timed out after 3.00 seconds"}`), "time limit", "deadline"},
-		"time-out, old form":   {"", failure("Unhandled", `{"errorMessage":"2026-01-01T00:00:00Z x Task timed out after 3.00 seconds"}`), "time limit", "deadline"},
-		"answer over 6 MB":     {"", failure("Unhandled", `{"errorType":"Function.ResponseSizeTooLarge","errorMessage":"`+secret+`"}`), "larger than can be sent", "result_too_large"},
-		"something else":       {"", errors.New(secret), "could not be called", "defect"},
-		"not JSON":             {secret, nil, "breaks its own contract", "defect"},
-		"nothing":              {"", nil, "breaks its own contract", "defect"},
-		"null":                 {"null", nil, "breaks its own contract", "defect"},
-		"an array":             {"[]", nil, "breaks its own contract", "defect"},
-		"a key twice":          {`{"content":[],"content":[]}`, nil, "breaks its own contract", "defect"},
-		"no content":           {`{"structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
-		"content of null":      {`{"content":[null],"structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
+		"throttled":       {"", fmt.Errorf("%s: %w", secret, function.ErrThrottled), "not started", "throttled"},
+		"event too large": {"", fmt.Errorf("%s: %w", secret, function.ErrTooLarge), "too large", "request_too_large"},
+		"version gone":    {"", fmt.Errorf("%s: %w", secret, function.ErrGone), "nothing has run", "function_gone"},
+		"deadline": {
+			"", fmt.Errorf("%s: %w", secret, function.ErrDeadline), "did not answer in time", "deadline",
+		},
+		"broken connection": {
+			"", fmt.Errorf("%s: %w", secret, function.ErrUnknown), "unknown whether it ran", "invocation_broken",
+		},
+		"crash": {
+			"", failure("Unhandled", `{"errorType":"Runtime.ExitError","errorMessage":"`+secret+`"}`),
+			"internal error of the tool", "tool_crash",
+		},
+		"unhandled error": {
+			"", failure("Unhandled", `{"errorType":"errorString","errorMessage":"upstream timed out, `+secret+`"}`),
+			"internal error of the tool", "tool_crash",
+		},
+		"time-out": {
+			"", failure("Unhandled", `{"errorType":"Sandbox.Timedout",`+
+				`"errorMessage":"RequestId: x Error: Task timed out after 3.00 seconds"}`),
+			"time limit", "deadline",
+		},
+		"time-out, old form": {
+			"", failure("Unhandled", `{"errorMessage":"2026-01-01T00:00:00Z x Task timed out after 3.00 seconds"}`),
+			"time limit", "deadline",
+		},
+		"answer over 6 MB": {
+			"", failure("Unhandled", `{"errorType":"Function.ResponseSizeTooLarge","errorMessage":"`+secret+`"}`),
+			"larger than can be sent", "result_too_large",
+		},
+		"something else": {"", errors.New(secret), "could not be called", "defect"},
+		"not JSON":       {secret, nil, "breaks its own contract", "defect"},
+		"nothing":        {"", nil, "breaks its own contract", "defect"},
+		"null":           {"null", nil, "breaks its own contract", "defect"},
+		"an array":       {"[]", nil, "breaks its own contract", "defect"},
+		"a key twice":    {`{"content":[],"content":[]}`, nil, "breaks its own contract", "defect"},
+		"no content":     {`{"structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
+		"content of null": {
+			`{"content":[null],"structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect",
+		},
 		"content of texts":     {`{"content":["x"],"structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
 		"a block without type": {`{"content":[{}],"structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
-		"a text without text":  {`{"content":[{"type":"text"}],"structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
-		"an image of nothing":  {`{"content":[{"type":"image","data":7,"mimeType":"a/b"}],"structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
-		"content no array":     {`{"content":"x","structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
-		"isError no boolean":   {`{"content":[],"isError":"no","structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
-		"_meta no object":      {`{"content":[],"_meta":[],"structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
-		"resultType unknown":   {`{"content":[],"resultType":"task","structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
-		"structured missing":   {`{"content":[]}`, nil, "breaks its own contract", "defect"},
-		"structured wrong":     {`{"content":[],"structuredContent":{"n":"one"}}`, nil, "breaks its own contract", "defect"},
-		"over maxResultBytes":  {`{"content":[{"type":"text","text":"` + strings.Repeat("x", 2000) + `"}],"structuredContent":{"n":1}}`, nil, "narrow", "result_too_large"},
-		"the tool's own error": {`{"content":[{"type":"text","text":"no such place"}],"isError":true}`, nil, "no such place", "tool_error"},
+		"a text without text": {
+			`{"content":[{"type":"text"}],"structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect",
+		},
+		"an image of nothing": {
+			`{"content":[{"type":"image","data":7,"mimeType":"a/b"}],"structuredContent":{"n":1}}`, nil,
+			"breaks its own contract", "defect",
+		},
+		"content no array": {`{"content":"x","structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect"},
+		"isError no boolean": {
+			`{"content":[],"isError":"no","structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect",
+		},
+		"_meta no object": {
+			`{"content":[],"_meta":[],"structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect",
+		},
+		"resultType unknown": {
+			`{"content":[],"resultType":"task","structuredContent":{"n":1}}`, nil, "breaks its own contract", "defect",
+		},
+		"structured missing": {`{"content":[]}`, nil, "breaks its own contract", "defect"},
+		"structured wrong": {
+			`{"content":[],"structuredContent":{"n":"one"}}`, nil, "breaks its own contract", "defect",
+		},
+		"over maxResultBytes": {
+			`{"content":[{"type":"text","text":"` + strings.Repeat("x", 2000) + `"}],"structuredContent":{"n":1}}`, nil,
+			"narrow", "result_too_large",
+		},
+		"the tool's own error": {
+			`{"content":[{"type":"text","text":"no such place"}],"isError":true}`, nil, "no such place", "tool_error",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := &fixed{entry: entry(t, `{"maxResultBytes":1000,"execution":{"timeoutSeconds":3}}`), answer: test.answer, err: test.err}
+			f := &fixed{entry: entry(t, `{"maxResultBytes":1000,"execution":{"timeoutSeconds":3}}`), answer: test.answer,
+				err: test.err}
 			got, log, err := run(t, f, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -336,7 +386,9 @@ func TestMissingScopeIsToldAndNothingRuns(t *testing.T) {
 func TestInvalidArgumentsRunNothing(t *testing.T) {
 	t.Parallel()
 	f := &fixed{entry: entry(t, `{}`)}
-	got, log, err := run(t, f, func(r *toolcall.Request) { r.Params.Arguments = json.RawMessage(`{"mood":"sad","whom":"x"}`) })
+	got, log, err := run(t, f, func(r *toolcall.Request) {
+		r.Params.Arguments = json.RawMessage(`{"mood":"sad","whom":"x"}`)
+	})
 	for _, part := range []string{`"isError":true`, "mood", "good", "bad", "whom", "who"} {
 		if !strings.Contains(got, part) {
 			t.Errorf("%s does not say %s", got, part)
@@ -352,7 +404,8 @@ func TestVersionGoneIsResolvedOnceMore(t *testing.T) {
 	t.Parallel()
 	old, fresh := entry(t, `{}`), entry(t, `{}`)
 	fresh.Function = "arn:aws:lambda:r:1:function:greet:2"
-	f := &fixed{entry: old, refreshed: fresh, goneFunction: old.Function, answer: `{"content":[],"structuredContent":{"n":1}}`}
+	f := &fixed{entry: old, refreshed: fresh, goneFunction: old.Function,
+		answer: `{"content":[],"structuredContent":{"n":1}}`}
 	got, _, err := run(t, f, nil)
 	if err != nil || strings.Contains(got, "isError") {
 		t.Errorf("got %s, %v", got, err)
@@ -366,7 +419,8 @@ func TestCatalogueUnavailableSaysThatNothingRan(t *testing.T) {
 	t.Parallel()
 	f := &fixed{entry: entry(t, `{}`), lookupErr: errors.New("dynamodb: secret endpoint")}
 	_, log, err := run(t, f, nil)
-	if !errors.Is(err, &jsonrpc.Error{Code: jsonrpc.CodeInternalError}) || !strings.Contains(err.Error(), "nothing has run") ||
+	if !errors.Is(err, &jsonrpc.Error{Code: jsonrpc.CodeInternalError}) ||
+		!strings.Contains(err.Error(), "nothing has run") ||
 		strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
 	}
