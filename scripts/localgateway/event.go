@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -59,6 +60,8 @@ type requestContext struct {
 	DomainName        string   `json:"domainName"`
 	DeploymentID      string   `json:"deploymentId"`
 	APIID             string   `json:"apiId"`
+
+	Authorizer map[string]string `json:"authorizer,omitempty"`
 }
 
 // identity has nulls for everything that only IAM, Cognito or client certificates would fill.
@@ -116,6 +119,15 @@ func method(r *http.Request) string {
 		return override
 	}
 	return r.Method
+}
+
+// tokenCharacters are those of a method. Source: RFC 9110, sections 9.1 and 5.6.2.
+const tokenCharacters = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// isToken reports whether a text can be a method. net/http has seen to that of the request line, but not to one that
+// overrides it.
+func isToken(method string) bool {
+	return !strings.ContainsFunc(method, func(c rune) bool { return !strings.ContainsRune(tokenCharacters, c) })
 }
 
 // notForLambda are the request fields that a Lambda integration does not get.
@@ -176,6 +188,9 @@ func readEvent(r *http.Request, event proxyEvent) ([]byte, *refusal) {
 	if headerSize(r) > maxHeader {
 		return nil, &headerTooLong
 	}
+	if !isToken(event.HTTPMethod) {
+		return nil, &badRequest
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
 	var tooLong *http.MaxBytesError
 	switch {
@@ -183,8 +198,10 @@ func readEvent(r *http.Request, event proxyEvent) ([]byte, *refusal) {
 		// Some of the rest is read, so that the client gets to see the answer instead of a broken connection.
 		_, _ = io.CopyN(io.Discard, r.Body, maxBody)
 		return nil, &bodyTooLong
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &bodyTooSlow
 	case err != nil:
-		return nil, &badBody
+		return nil, &badRequest
 	case len(body) > 0:
 		// A body that is not UTF-8 travels in Base64, so that the dispatcher's strict reader sees the bytes and refuses
 		// them. What API Gateway does with one where no binary media types are set is not documented.

@@ -39,6 +39,11 @@ type Options struct {
 	Timeout time.Duration
 	// IdleTimeout bounds the time between two chunks of an answer; 0 means the 5 minutes of a regional API.
 	IdleTimeout time.Duration
+	// BodyTimeout bounds the reading of a request's body; 0 means 30 seconds.
+	BodyTimeout time.Duration
+	// Principals are the callers whom the gateway lets in, by their tokens; nil lets everybody in, as nobody in
+	// particular.
+	Principals Principals
 	// Logger gets one record for each answer that the gateway gave itself and each stream that broke; nil is
 	// slog.Default().
 	Logger *slog.Logger
@@ -52,7 +57,24 @@ const (
 	idleTimeout    = 5 * time.Minute
 )
 
-// New returns the API as a handler for an http.Server.
+// Bounds on clients that connect and then send little or nothing. AWS says no numbers.
+const (
+	readTimeout    = 30 * time.Second
+	idleConnection = 5 * time.Minute
+	// maxRead is more than the gateway's own limit, so that most of what is over it gets AWS's answer.
+	maxRead = 64 << 10
+)
+
+// NewServer returns a server of the API that gives up clients which do not send what they began, or nothing at all. It
+// has no address and no limit on the time of an answer: that is Options.Timeout.
+func NewServer(options Options) *http.Server {
+	return &http.Server{
+		Handler: New(options), ReadHeaderTimeout: readTimeout, IdleTimeout: idleConnection, MaxHeaderBytes: maxRead,
+	}
+}
+
+// New returns the API as a handler for an http.Server, which has to bound the reading of header fields itself: see
+// NewServer.
 func New(options Options) http.Handler {
 	if options.Path == "" {
 		options.Path = "/mcp"
@@ -62,6 +84,9 @@ func New(options Options) http.Handler {
 	}
 	if options.IdleTimeout == 0 {
 		options.IdleTimeout = idleTimeout
+	}
+	if options.BodyTimeout == 0 {
+		options.BodyTimeout = readTimeout
 	}
 	if options.Logger == nil {
 		options.Logger = slog.Default()
@@ -74,15 +99,31 @@ type gateway struct{ Options }
 
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := newExchange(w, r, g.Logger)
+	// It holds for refusals too, after which net/http reads on. A writer of another kind than a connection's has none.
+	connection := http.NewResponseController(w)
+	_ = connection.SetReadDeadline(e.begun.Add(g.BodyTimeout))
 	if r.URL.Path != g.Path {
 		e.refuse(unknownRoute)
 		return
 	}
-	payload, refused := readEvent(r, e.facts(g.Path))
+	event := e.facts(g.Path)
+	if g.Principals != nil {
+		caller, known := g.Principals.authorize(r)
+		if !known {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			e.refuse(unauthorized)
+			return
+		}
+		event.RequestContext.Authorizer = caller
+	}
+	payload, refused := readEvent(r, event)
 	if refused != nil {
 		e.refuse(*refused)
 		return
 	}
+	// net/http reads on to see when the client leaves, from the beginning where there is no body; a deadline that passed
+	// would look like that.
+	_ = connection.SetReadDeadline(time.Time{})
 	g.integrate(e, payload)
 }
 

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -229,6 +231,12 @@ func TestGatewayResponses(t *testing.T) {
 			"HTTP header is larger than 10240 bytes.", ""},
 		{"body too long", Options{}, sized(maxBody + 1), 413, "HTTP content length exceeded 10485760 bytes.", ""},
 		{"event too long", Options{}, sized(maxBody), 413, `{"message": "Request Too Long"}`, "BadRequestException"},
+		{"overriding method that is none", Options{}, func(r *http.Request) {
+			r.Header.Set("X-HTTP-Method-Override", "P ST")
+		}, 400, `{"message":"Bad Request"}`, "BadRequestException"},
+		{"overriding method beyond ASCII", Options{}, func(r *http.Request) {
+			r.Header.Set("X-HTTP-Method-Override", "PÖST")
+		}, 400, `{"message":"Bad Request"}`, "BadRequestException"},
 		{"no such function", Options{FunctionARN: "nobody:1"}, func(*http.Request) {}, 500, failed,
 			"InternalServerErrorException"},
 		{"function fails", Options{}, probed("fail"), 500, failed, "InternalServerErrorException"},
@@ -398,6 +406,88 @@ func TestTimeoutBeforeTheFirstByte(t *testing.T) {
 	}
 	touch(t, dir)
 	checkFinished(t, dir)
+}
+
+// half sends a request whose body is longer than what comes, and returns all that is answered until the gateway ends
+// the connection.
+func half(t *testing.T, server *httptest.Server, path, fields string) string {
+	t.Helper()
+	connection, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	_, err = io.WriteString(connection, "POST "+path+" HTTP/1.1\r\nHost: localhost\r\n"+fields+"\r\n{")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer)
+}
+
+func TestBodiesThatDoNotComeAreGivenUp(t *testing.T) {
+	t.Parallel()
+	server := start(t, Options{BodyTimeout: 50 * time.Millisecond})
+	for name, test := range map[string]struct{ path, fields, status string }{
+		"of a length":        {"/mcp", "Content-Length: 100\r\n", "408 Request Timeout"},
+		"in chunks":          {"/mcp", "Transfer-Encoding: chunked\r\n\r\n5\r\nab", "408 Request Timeout"},
+		"of a refused route": {"/other", "Content-Length: 100\r\n", "404 Not Found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if answer := half(t, server, test.path, test.fields); !strings.HasPrefix(answer, "HTTP/1.1 "+test.status) {
+				t.Errorf("answer %q, want %s", answer, test.status)
+			}
+		})
+	}
+}
+
+// The bound is on the request's body alone, also where there is none.
+func TestAnswersOutlastTheBodyTimeout(t *testing.T) {
+	t.Parallel()
+	const timeout = time.Second
+	server := start(t, Options{BodyTimeout: timeout})
+	for _, method := range []string{http.MethodPost, http.MethodGet} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			r := request(t, server, "two chunks", dir)
+			if method == http.MethodGet {
+				r.Method, r.Body, r.ContentLength, r.URL.RawQuery = method, nil, 0, "body="+url.QueryEscape(dir)
+			}
+			response := do(t, r)
+			readChunk(t, response, "one")
+			time.Sleep(timeout + timeout/2)
+			touch(t, dir)
+			readChunk(t, response, "two")
+		})
+	}
+}
+
+func TestServerBoundsWhatItReads(t *testing.T) {
+	t.Parallel()
+	server := NewServer(Options{Invoker: lambdas, FunctionARN: probe, Logger: slog.New(slog.DiscardHandler)})
+	if server.ReadHeaderTimeout <= 0 || server.IdleTimeout <= 0 || server.WriteTimeout != 0 || server.ReadTimeout != 0 {
+		t.Errorf("time-outs %v %v %v %v; want those of header and idleness alone", server.ReadHeaderTimeout,
+			server.IdleTimeout, server.WriteTimeout, server.ReadTimeout)
+	}
+	listening := httptest.NewUnstartedServer(nil)
+	listening.Config = server
+	listening.Start()
+	t.Cleanup(listening.Close)
+	for size, body := range map[int]string{
+		maxHeader: headerTooLong.body, 2 * maxRead: "431 Request Header Fields Too Large",
+	} {
+		r := request(t, listening, "event", "")
+		r.Header.Set("X-Long", strings.Repeat("x", size))
+		response := do(t, r)
+		if got := readAll(t, response); response.StatusCode != 431 || got != body {
+			t.Errorf("%d bytes: got %d %s, want 431 %s", size, response.StatusCode, got, body)
+		}
+	}
 }
 
 // Not parallel with the others: the first chunk must be there within the time-out.

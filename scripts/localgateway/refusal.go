@@ -13,17 +13,19 @@ type refusal struct {
 }
 
 // The gateway responses. Messages and kinds are those of AWS. The sources of the less known ones: both 413s are
-// recorded in github.com/koki-develop/lgtm-generator, issue 10 (2021); AWS documents the limit on header fields but
-// not the status (431 is unverified); an invocation that Lambda refuses, throttled ones too, is a 500
-// (repost.aws/questions/QUfI6bsdd0SOiPeyimzxSkfQ); a failure before the prelude is a 500 in the API Gateway developer
-// guide, "Set up a Lambda proxy integration with payload response streaming"; 502 for a bad prelude is the answer to a
-// malformed response in a buffered integration, and unverified for a streamed one.
+// recorded in github.com/koki-develop/lgtm-generator, issue 10 (2021); AWS documents the limit on header fields but not
+// the status (431 is unverified, and so is the 408 for a body that does not come); an invocation that Lambda refuses,
+// throttled ones too, is a 500 (repost.aws/questions/QUfI6bsdd0SOiPeyimzxSkfQ); a failure before the prelude is a 500
+// in the API Gateway developer guide, "Set up a Lambda proxy integration with payload response streaming"; 502 for a
+// bad prelude is the answer to a malformed response in a buffered integration, and unverified for a streamed one.
 var (
 	// AWS says 403 Missing Authentication Token for a route that does not exist; the deployed API maps it to this.
 	unknownRoute      = refusal{404, "MissingAuthenticationTokenException", `{"message":"Not Found"}`}
+	unauthorized      = refusal{401, "UnauthorizedException", `{"message":"Unauthorized"}`}
 	headerTooLong     = refusal{431, "", "HTTP header is larger than 10240 bytes."}
 	bodyTooLong       = refusal{413, "", "HTTP content length exceeded 10485760 bytes."}
-	badBody           = refusal{400, "BadRequestException", `{"message":"Bad Request"}`}
+	badRequest        = refusal{400, "BadRequestException", `{"message":"Bad Request"}`}
+	bodyTooSlow       = refusal{408, "", "Request Timeout"}
 	eventTooLong      = refusal{413, "BadRequestException", `{"message": "Request Too Long"}`}
 	integrationFailed = refusal{500, "InternalServerErrorException", `{"message": "Internal server error"}`}
 	badAnswer         = refusal{502, "InternalServerErrorException", `{"message": "Internal server error"}`}

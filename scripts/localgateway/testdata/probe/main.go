@@ -1,5 +1,5 @@
 // Command probe is the Lambda behind the gateway in its tests. What it does is the name in the Probe header; the
-// request's body is what it needs for that.
+// request's body is what it needs for that, or the query's "body" where there must be none.
 package main
 
 import (
@@ -59,6 +59,9 @@ func serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		panic(err)
+	}
+	if len(body) == 0 {
+		body = []byte(r.URL.Query().Get("body"))
 	}
 	switch r.Header.Get("Probe") {
 	case "event":
