@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,58 +29,80 @@ func program(t *testing.T) string {
 	return path
 }
 
+// localCommand is a running ./scripts/local, or what that replaces itself by.
+type localCommand struct {
+	*exec.Cmd
+	url    string
+	lines  *bufio.Scanner
+	stderr bytes.Buffer
+}
+
+// startLocal starts a command and waits until it says that it is ready.
+func startLocal(t *testing.T, name string, args ...string) *localCommand {
+	t.Helper()
+	c := &localCommand{Cmd: exec.CommandContext(t.Context(), name, args...)}
+	// A group of its own, as a terminal makes one for what it starts.
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Stderr = &c.stderr
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c.lines = bufio.NewScanner(stdout)
+	if !c.lines.Scan() {
+		_ = c.Wait()
+		t.Fatalf("ended without a line: %s", &c.stderr)
+	}
+	url, ready := strings.CutPrefix(c.lines.Text(), "ready: ")
+	if !ready || !strings.HasPrefix(url, "http://127.0.0.1:") || !strings.HasSuffix(url, "/mcp") {
+		t.Fatalf("the first line is %q", c.lines.Text())
+	}
+	c.url = url
+	return c
+}
+
+// interrupt signals a process, or with a negative number a group, and returns what the command printed until it ended.
+func (c *localCommand) interrupt(t *testing.T, pid int) string {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	var rest strings.Builder
+	for c.lines.Scan() {
+		rest.WriteString(c.lines.Text() + "\n")
+	}
+	if err := c.Wait(); err != nil {
+		t.Errorf("after an interrupt: %v\n%s", err, &c.stderr)
+	}
+	return rest.String()
+}
+
 // The command as people use it: it says when it is ready and how to go on, answers, starts again on the same data, and
-// one interrupt ends every child: a Ctrl-C, which the terminal sends to the whole process group, and one that reaches the
-// command alone, as a supervisor sends it.
+// one interrupt ends every child: one that reaches the command alone, as a supervisor sends it, and a Ctrl-C, which the
+// terminal sends to the whole process group.
 func TestLocalCommand(t *testing.T) {
 	t.Parallel()
 	patchbay := program(t)
 	data := filepath.Join(t.TempDir(), "data")
-	for round := range 2 {
-		command := exec.CommandContext(t.Context(), patchbay, "local", "--addr", "127.0.0.1:0", "--functions", "small", "--data", data)
-		// A group of its own, so that what it leaves behind can be found.
-		command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		var stderr bytes.Buffer
-		command.Stderr = &stderr
-		stdout, err := command.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := command.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(stdout)
-		if !lines.Scan() {
-			_ = command.Wait()
-			t.Fatalf("round %d ended without a line: %s", round, &stderr)
-		}
-		url, ready := strings.CutPrefix(lines.Text(), "ready: ")
-		if !ready || !strings.HasPrefix(url, "http://127.0.0.1:") || !strings.HasSuffix(url, "/mcp") {
-			t.Fatalf("the first line is %q", lines.Text())
-		}
-		if got := call(t, url, "greet", `{"name":"Ada"}`); got.text() != "Hello, Ada!" {
+	for _, group := range []bool{false, true} {
+		command := startLocal(t, patchbay, "local", "--addr", "127.0.0.1:0", "--functions", "small", "--data", data)
+		if got := call(t, command.url, "greet", `{"name":"Ada"}`); got.text() != "Hello, Ada!" {
 			t.Errorf("got %+v", got)
 		}
 		if hasProc() && len(processesUnder(t, data)) < 2 {
 			t.Errorf("sees %q, not the children, so it would not see what is left of them", processesUnder(t, data))
 		}
-		target := command.Process.Pid
-		if round == 1 {
-			target = -target // the group
+		pid := command.Process.Pid
+		if group {
+			pid = -pid
 		}
-		if err := syscall.Kill(target, syscall.SIGINT); err != nil {
-			t.Fatal(err)
-		}
-		var rest strings.Builder
-		for lines.Scan() {
-			rest.WriteString(lines.Text() + "\n")
-		}
-		if err := command.Wait(); err != nil {
-			t.Errorf("after an interrupt: %v\n%s", err, &stderr)
-		}
-		for _, part := range []string{"curl", "inspector", url} {
-			if !strings.Contains(rest.String(), part) {
-				t.Errorf("does not tell how to use it with %s: %s", part, &rest)
+		rest := command.interrupt(t, pid)
+		for _, part := range []string{"curl", "inspector", command.url} {
+			if !strings.Contains(rest, part) {
+				t.Errorf("does not tell how to use it with %s: %s", part, rest)
 			}
 		}
 		if !hasProc() {
@@ -87,6 +111,72 @@ func TestLocalCommand(t *testing.T) {
 		}
 		eventually(t, "every child to be gone", func() bool { return len(processesUnder(t, data)) == 0 })
 	}
+}
+
+// The launcher takes paths as they are seen from where people stand, and hands on what the flags say; beside it, an
+// operator disables and enables tools.
+func TestLocalCommandBesideAnOperator(t *testing.T) {
+	t.Parallel()
+	patchbay := program(t)
+	data, err := os.MkdirTemp(".", "_broken-data-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(data) })
+	command := startLocal(t, filepath.Join(root, "scripts", "local"), "--addr", "127.0.0.1:0", "--functions", "small",
+		"--data", data, "--origin", "https://app.example.com", "--cache-ttl", "0", "--cache-scope", "private")
+	if _, _, page := list(t, command.url, ""); !strings.Contains(page, `"ttlMs":0,"cacheScope":"private"`) {
+		t.Errorf("the flags for caching came to %s", page)
+	}
+	for origin, want := range map[string]int{"https://app.example.com": 200, "http://localhost:1": 200, "https://other.example": 403} {
+		if got := statusFor(t, command.url, origin); got != want {
+			t.Errorf("origin %s is answered with %d, want %d", origin, got, want)
+		}
+	}
+	operate := func(args ...string) (string, error) {
+		output, err := exec.CommandContext(t.Context(), patchbay, append([]string{"tool", "--data", data}, args...)...).CombinedOutput()
+		return string(output), err
+	}
+	if said, err := operate("disable", "no_such_tool"); err == nil || !strings.Contains(said, "no_such_tool") {
+		t.Errorf("disabling what nobody publishes: %v, %s", err, said)
+	}
+	for _, step := range []struct {
+		word   string
+		listed bool
+	}{{"disable", false}, {"enable", true}} {
+		if said, err := operate(step.word, "greet"); err != nil || !strings.Contains(said, "greet is "+step.word+"d") {
+			t.Fatalf("%s: %v, %s", step.word, err, said)
+		}
+		eventually(t, "tool "+step.word+" to be seen", func() bool {
+			names, _, _ := list(t, command.url, "")
+			return slices.Contains(names, "greet") == step.listed
+		})
+	}
+	command.interrupt(t, command.Process.Pid)
+	if said, err := operate("disable", "greet"); err == nil || !strings.Contains(said, "no local stack is running") {
+		t.Errorf("after the stack has ended: %v, %s", err, said)
+	}
+}
+
+// statusFor is the status of a list that a web page of the origin asks for.
+func statusFor(t *testing.T, url, origin string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(message("tools/list", "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list", "Origin": origin,
+	} {
+		request.Header.Set(name, value)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	return response.StatusCode
 }
 
 // hasProc reports whether the system tells of its processes in /proc, as Linux does and macOS does not.
