@@ -19,6 +19,7 @@ import (
 	"patchbay/dispatcher/toolcall"
 	"patchbay/shared/contract"
 	"patchbay/shared/ledger"
+	"patchbay/shared/mcp"
 	"patchbay/shared/registry"
 )
 
@@ -42,14 +43,15 @@ func newHandler(getenv func(string) string, log *slog.Logger) (gateway.Handler, 
 	if err != nil {
 		return nil, err
 	}
-	info, err := json.Marshal(server.Implementation)
+	card, info, err := serverInfo(server.Implementation)
 	if err != nil {
-		return nil, fmt.Errorf("encoding serverInfo: %w", err)
+		return nil, err
 	}
 	db := settings.dynamoDB()
 	catalogue := registry.NewReader(db, settings.table, registry.ReaderOptions{})
 	functions := function.New(settings.lambda())
 	handler := endpoint.New(endpoint.Config{
+		ServerCard:      card,
 		ServerInfo:      info,
 		Instructions:    server.Instructions,
 		Origins:         settings.origins,
@@ -69,6 +71,19 @@ func newHandler(getenv func(string) string, log *slog.Logger) (gateway.Handler, 
 		Log:   log,
 	})
 	return gateway.New(handler, gateway.Options{Buffered: settings.buffered, Logger: log}), nil
+}
+
+// serverInfo encodes what the server is, in full for whoever asks, and in short for every other result: pictures and
+// descriptions would come with each of them again.
+func serverInfo(server mcp.Implementation) (full, short json.RawMessage, err error) {
+	if full, err = json.Marshal(server); err != nil {
+		return nil, nil, fmt.Errorf("encoding serverInfo: %w", err)
+	}
+	short, err = json.Marshal(mcp.Implementation{Name: server.Name, Title: server.Title, Version: server.Version})
+	if err != nil {
+		return nil, nil, fmt.Errorf("encoding serverInfo: %w", err)
+	}
+	return full, short, nil
 }
 
 // readServer reads the file that the build put beside the program, with the checks that the build made too: they cost

@@ -47,9 +47,11 @@ type Facts struct {
 
 // Config is how a server is set up. ServerInfo, Log, Catalogue, Caller and Facts are required.
 type Config struct {
-	// ServerInfo is the Implementation object that says what the server is; Instructions tell a model how to use its tools
-	// together, and may be empty.
-	ServerInfo   json.RawMessage
+	// ServerInfo is the Implementation object that says what the server is, in every result; ServerCard is the one that
+	// says it in full, with pictures, in server/discover and initialize, and nil when that is the same.
+	ServerInfo json.RawMessage
+	ServerCard json.RawMessage
+	// Instructions tell a model how to use the server's tools together; empty for none.
 	Instructions string
 	// Origins are the values of Origin that may call, exact; with LoopbackOrigins any origin on the loopback interface
 	// may too. A request without Origin is not from a browser, and passes.
@@ -83,6 +85,9 @@ type Handler struct {
 func New(config Config) *Handler {
 	if config.KeepAlive <= 0 {
 		config.KeepAlive = 15 * time.Second
+	}
+	if config.ServerCard == nil {
+		config.ServerCard = config.ServerInfo
 	}
 	h := &Handler{config: config, origins: map[string]bool{}}
 	for _, origin := range config.Origins {

@@ -31,7 +31,7 @@ func (ex *exchange) discover() (json.RawMessage, error) {
 		Capabilities:      capabilities,
 		Instructions:      ex.config.Instructions,
 		cacheHints:        ex.cacheHints(),
-		Meta:              map[string]json.RawMessage{mcp.MetaServerInfo: ex.config.ServerInfo},
+		Meta:              map[string]json.RawMessage{mcp.MetaServerInfo: ex.config.ServerCard},
 	})
 }
 
@@ -123,5 +123,5 @@ func (ex *exchange) initialize() (json.RawMessage, error) {
 		Capabilities    json.RawMessage `json:"capabilities"`
 		ServerInfo      json.RawMessage `json:"serverInfo"`
 		Instructions    string          `json:"instructions,omitempty"`
-	}{version, capabilities, ex.config.ServerInfo, ex.config.Instructions})
+	}{version, capabilities, ex.config.ServerCard, ex.config.Instructions})
 }

@@ -3,10 +3,13 @@ package toolcall
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"log/slog"
 	"time"
+
+	"patchbay/shared/ledger"
 )
 
 // auditAttempt writes the audit record of a call that is about to run, for the risks where a trace of it must be there
@@ -29,10 +32,7 @@ func (c *call) audit(ctx context.Context, outcome string, more ...slog.Attr) {
 	if event == "" || c.Audit == nil {
 		return
 	}
-	attrs := []slog.Attr{slog.String("outcome", outcome), slog.String("requestId", c.RequestID)}
-	for name, value := range c.facts() {
-		attrs = append(attrs, slog.Any(name, value))
-	}
+	attrs := append(c.facts(), slog.String("outcome", outcome))
 	if c.key != "" {
 		attrs = append(attrs, slog.String("record", c.recordID().String()))
 	}
@@ -40,31 +40,48 @@ func (c *call) audit(ctx context.Context, outcome string, more ...slog.Attr) {
 }
 
 // facts are who calls what: of the arguments only a digest, since they may hold what no log should.
-func (c *call) facts() map[string]any {
-	facts := map[string]any{
-		"principal": c.Principal.Key(),
-		"client":    c.Principal.ClientID,
-		"tool":      c.entry.Tool.Name,
-		"function":  c.entry.Function,
-		"risk":      string(c.entry.Tool.Contract.Risk),
-		"confirmed": c.confirmed,
-		"dryRun":    c.dryRun,
-		"replayed":  c.replayed,
-		"arguments": hex.EncodeToString(c.digest[:]),
-	}
+func (c *call) facts() []slog.Attr {
+	facts := append(make([]slog.Attr, 0, 16),
+		slog.String("requestId", c.RequestID),
+		slog.String("principal", c.Principal.Key()),
+		slog.String("client", c.Principal.ClientID),
+		slog.String("tool", c.entry.Tool.Name),
+		slog.String("function", c.entry.Function),
+		slog.String("risk", string(c.entry.Tool.Contract.Risk)),
+		slog.String("arguments", c.argumentsDigest()),
+		slog.Bool("confirmed", c.confirmed),
+		slog.Bool("dryRun", c.dryRun),
+		slog.Bool("replayed", c.replayed),
+	)
 	if trace := c.Params.Meta.Traceparent; trace != "" {
-		facts["traceparent"] = shorten(trace)
+		facts = append(facts, slog.String("traceparent", shorten(trace)))
 	}
 	return facts
 }
 
+// argumentsDigest is that of the canonical arguments; of the bytes as they came where there is no canonical form, or none
+// was needed.
+func (c *call) argumentsDigest() string {
+	digest := c.digest
+	if digest == [sha256.Size]byte{} {
+		var err error
+		if digest, err = ledger.Digest(c.Params.Arguments); err != nil {
+			digest = sha256.Sum256(c.Params.Arguments)
+		}
+	}
+	return hex.EncodeToString(digest[:])
+}
+
 // auditFacts are the facts in the form in which the ledger keeps them with the record; nil where none are wanted.
 func (c *call) auditFacts() []byte {
-	if c.entry.Tool.Contract.AuditEvent == "" {
+	event := c.entry.Tool.Contract.AuditEvent
+	if event == "" {
 		return nil
 	}
-	facts := c.facts()
-	facts["event"], facts["requestId"] = c.entry.Tool.Contract.AuditEvent, c.RequestID
+	facts := map[string]any{"event": event}
+	for _, fact := range c.facts() {
+		facts[fact.Key] = fact.Value.Any()
+	}
 	encoded, err := json.Marshal(facts)
 	if err != nil {
 		panic("encoding audit facts: " + err.Error())

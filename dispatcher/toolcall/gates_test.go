@@ -393,3 +393,25 @@ func TestAudit(t *testing.T) {
 		t.Errorf("outcomes %s, want %s: %s", got, want, &log)
 	}
 }
+
+// A call that panics leaves its records too.
+func TestPanicIsRecorded(t *testing.T) {
+	t.Parallel()
+	r := newRecorded(t, `{"auditEvent":"greeting.sent"}`, 1, nil)
+	var log, audit bytes.Buffer
+	r.callers[0].Log, r.callers[0].Audit = slog.New(slog.NewJSONHandler(&log, nil)), slog.New(slog.NewJSONHandler(&audit, nil))
+	r.answer = func(int64) ([]byte, error) { panic("broken") }
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was swallowed")
+			}
+		}()
+		_, _ = r.ask(t, "", `{}`, nil)
+	}()
+	for _, text := range []string{log.String(), audit.String()} {
+		if !strings.Contains(text, `"outcome":"panic"`) {
+			t.Errorf("recorded %s", text)
+		}
+	}
+}

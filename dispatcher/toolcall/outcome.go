@@ -18,6 +18,7 @@ type outcome string
 
 const (
 	outcomeOK          outcome = "ok"
+	outcomePanic       outcome = "panic"
 	outcomeToolError   outcome = "tool_error"
 	outcomeUnknownTool outcome = "unknown_tool"
 	outcomeHeaders     outcome = "header_mismatch"

@@ -85,15 +85,27 @@ func New(config Config) *Caller { return &Caller{Config: config, now: time.Now} 
 // an *mcp.Answered. Every call writes one line to the log.
 func (c *Caller) Call(ctx context.Context, request *Request) (json.RawMessage, error) {
 	call := &call{Caller: c, Request: request, started: c.now(), outcome: outcomeOK}
-	bounded, cancel := context.WithDeadline(ctx, request.Deadline)
+	ctx, cancel := context.WithDeadline(ctx, request.Deadline)
 	defer cancel()
-	reply, err := call.run(bounded)
-	call.record(ctx, err)
-	call.auditOutcome(ctx)
+	var (
+		answer   reply
+		err      error
+		finished bool
+	)
+	// Deferred, so that a call that panics leaves its records too.
+	defer func() {
+		if !finished {
+			call.outcome = outcomePanic
+		}
+		call.record(ctx, err)
+		call.auditOutcome(ctx)
+	}()
+	answer, err = call.run(ctx)
+	finished = true
 	if err != nil {
 		return nil, err
 	}
-	return call.dress(reply), nil
+	return call.dress(answer), nil
 }
 
 // call is one call on its way through the steps.

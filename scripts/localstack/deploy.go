@@ -15,6 +15,7 @@ import (
 	"patchbay/scripts/locallambda"
 	"patchbay/shared/contract"
 	"patchbay/shared/handle"
+	"patchbay/shared/mcp"
 	"patchbay/shared/registry"
 	"patchbay/shared/seal"
 )
@@ -227,6 +228,10 @@ func (d *deployment) dispatcher() (string, error) {
 	}
 	if d.options.CacheScope != "" {
 		environment["PATCHBAY_CACHE_SCOPE"] = d.options.CacheScope
+	}
+	if d.options.Principals != nil {
+		// What one caller may see, another may not.
+		environment["PATCHBAY_CACHE_SCOPE"] = mcp.CachePrivate
 	}
 	if d.options.PageTools > 0 {
 		environment["PATCHBAY_PAGE_TOOLS"] = strconv.Itoa(d.options.PageTools)

@@ -21,6 +21,7 @@ import (
 	"patchbay/scripts/localdb"
 	"patchbay/scripts/localgateway"
 	"patchbay/scripts/locallambda"
+	"patchbay/scripts/smtpsink"
 	"patchbay/scripts/trackerapi"
 	"patchbay/shared/contract"
 	"patchbay/shared/handle"
@@ -68,6 +69,8 @@ type Options struct {
 	PageTools, PageBytes int
 	// LookupEnv gives the settings that contracts leave to the deployment, by name; nil means none.
 	LookupEnv func(string) (string, bool)
+	// Principals are the callers whom the gateway lets in, by their bearer tokens; nil lets everybody in, as nobody.
+	Principals localgateway.Principals
 	// Progress gets a line for each step that takes long; nil drops them.
 	Progress io.Writer
 	// Log gets what the functions write, a line at a time; nil drops it.
@@ -95,6 +98,7 @@ type Stack struct {
 	engine  *localdb.Engine
 	db      *dynamodb.Client
 	lambda  *locallambda.Service
+	mail    *smtpsink.Server
 	gateway *http.Server
 	servers []*http.Server
 	// programs are how functions are run that are no bootstrap.
@@ -285,7 +289,10 @@ func (s *Stack) startFunctions(ctx context.Context) (dispatcher string, err erro
 	if err != nil {
 		return "", err
 	}
-	deployment := deployment{Stack: s, standIns: s.newStandIns(tracker)}
+	if err := s.startMail(); err != nil {
+		return "", err
+	}
+	deployment := deployment{Stack: s, standIns: s.newStandIns(tracker, s.mail.Address)}
 	publications, err := deployment.tools()
 	if err != nil {
 		return "", err
@@ -314,6 +321,7 @@ func (s *Stack) serveGateway(listener net.Listener, dispatcher string) {
 		Path:        Path,
 		FunctionARN: dispatcher,
 		Invoker:     s.lambda,
+		Principals:  s.options.Principals,
 		Timeout:     s.answerWithin(s.set.Tools),
 	})}
 	go func() { _ = s.gateway.Serve(listener) }()
@@ -366,6 +374,9 @@ func (s *Stack) Close() {
 		}
 		for _, server := range s.servers {
 			_ = server.Close()
+		}
+		if s.mail != nil {
+			s.mail.Close()
 		}
 		if s.engine != nil {
 			s.engine.Close()

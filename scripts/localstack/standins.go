@@ -18,10 +18,18 @@ type standIns struct {
 	lookupEnv         func(string) (string, bool)
 }
 
-func (s *Stack) newStandIns(trackerURL string) standIns {
+func (s *Stack) newStandIns(trackerURL, mailAddress string) standIns {
 	return standIns{
-		settings:  map[string]string{"TRACKER_API_URL": trackerURL},
-		secrets:   map[string]string{"tracker_api_token": trackerToken},
+		settings: map[string]string{
+			"TRACKER_API_URL":   trackerURL,
+			"SMTP_ADDR":         mailAddress,
+			"MAIL_FROM":         "patchbay@example.com",
+			"DOWNLOAD_BASE_URL": "https://downloads.example.com",
+		},
+		secrets: map[string]string{
+			"tracker_api_token":    trackerToken,
+			"download_signing_key": "local key that signs links which lead nowhere",
+		},
 		lookupEnv: s.options.LookupEnv,
 	}
 }

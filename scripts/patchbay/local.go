@@ -13,12 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"patchbay/scripts/localgateway"
 	"patchbay/scripts/localstack"
 )
 
 func localCommand() *cobra.Command {
 	var root string
 	options := localstack.Options{LookupEnv: os.LookupEnv, CacheTTL: new(time.Duration)}
+	var principals string
 	command := &cobra.Command{
 		Use:   "local",
 		Short: "Run the whole server on this machine, without Docker and without an AWS account",
@@ -27,13 +29,18 @@ the dispatcher and the functions on a local Lambda service behind a gateway that
 One Ctrl-C ends it all.`,
 		Example: "  patchbay local --addr 127.0.0.1:9000 --functions ./functions",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if options.Functions == "" {
 				module, err := moduleRoot(root)
 				if err != nil {
 					return err
 				}
 				options.Functions = filepath.Join(module, "functions")
+			}
+			if principals != "" {
+				if options.Principals, err = localgateway.ReadPrincipals(principals); err != nil {
+					return err
+				}
 			}
 			return runLocal(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), options)
 		},
@@ -50,6 +57,8 @@ One Ctrl-C ends it all.`,
 	flags.StringVar(&options.CacheScope, "cache-scope", "", "who may share lists: public or private (default public)")
 	flags.StringArrayVar(&options.Origins, "origin", nil, "an origin whose web pages may call the server, as in "+
 		"https://app.example.com, beside those of this machine; may be repeated")
+	flags.StringVar(&principals, "principals", "", "a JSON file of callers by bearer token, {\"TOKEN\": {\"subject\", "+
+		"\"scopes\": [] …}}: only they may call (default everybody may, as nobody in particular)")
 	flags.IntVar(&options.PageTools, "page-tools", 0, "the most tools in one page of tools/list (default 1000)")
 	rootFlag(command, &root)
 	flags.IntVar(&options.PageBytes, "page-bytes", 0, "the most bytes in one page of tools/list (default 1 MiB)")
@@ -105,7 +114,7 @@ Call one:
 
 Connect the MCP Inspector:
 
-  npx @modelcontextprotocol/inspector --cli URL --transport http --method tools/list
+  npx -y @modelcontextprotocol/inspector@2.12.0 --cli URL --transport http --method tools/list
 
 Stop with Ctrl-C.
 `)
