@@ -21,7 +21,8 @@ func (o Options) check() error {
 	switch o.CacheScope {
 	case "", mcp.CachePublic, mcp.CachePrivate:
 	default:
-		faults = append(faults, fmt.Errorf("cache scope %q: allowed: %s, %s", o.CacheScope, mcp.CachePublic, mcp.CachePrivate))
+		faults = append(faults,
+			fmt.Errorf("cache scope %q: allowed: %s, %s", o.CacheScope, mcp.CachePublic, mcp.CachePrivate))
 	}
 	if o.CacheTTL != nil && *o.CacheTTL < 0 {
 		faults = append(faults, fmt.Errorf("cache TTL %s: allowed: 0 or more", *o.CacheTTL))
@@ -89,7 +90,8 @@ func checkRequirements(file string) error {
 		if requirement == "" || strings.HasPrefix(requirement, "-") || strings.Contains(requirement, "==") {
 			continue
 		}
-		faults = append(faults, fmt.Errorf("%s: %q names no version; allowed: NAME==VERSION", filepath.Base(file), requirement))
+		faults = append(faults,
+			fmt.Errorf("%s: %q names no version; allowed: NAME==VERSION", filepath.Base(file), requirement))
 	}
 	return errors.Join(faults...)
 }

@@ -40,23 +40,31 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 // Whatever a stack cannot build, run or publish is refused by name before it builds anything.
 func TestCheckTools(t *testing.T) {
 	t.Parallel()
-	const node, python = `"function":{"runtime":"nodejs","handler":"app.handler"`, `"function":{"runtime":"python","handler":"app.handler"`
+	const (
+		node   = `"function":{"runtime":"nodejs","handler":"app.handler"`
+		python = `"function":{"runtime":"python","handler":"app.handler"`
+		locked = `{"dependencies":{"x":"1"}}`
+		pinned = "# why\nsix==1.17.0 \\\n  --hash=sha256:aa\n-c x\n"
+	)
 	for name, test := range map[string]struct {
 		contract string
 		files    map[string]string
 		says     []string // none: it is let through
 	}{
-		"go":                  {`"function":{"runtime":"go"}`, nil, nil},
-		"python":              {python + `}`, nil, nil},
-		"python, pinned":      {python + `}`, map[string]string{"requirements.txt": "# why\nsix==1.17.0 \\\n  --hash=sha256:aa\n-c x\n"}, nil},
-		"python, not pinned":  {python + `}`, map[string]string{"requirements.txt": "six\nidna==3.10\nnumpy>=2\n"}, []string{`"six"`, `"numpy>=2"`, "NAME==VERSION"}},
+		"go":             {`"function":{"runtime":"go"}`, nil, nil},
+		"python":         {python + `}`, nil, nil},
+		"python, pinned": {python + `}`, map[string]string{"requirements.txt": pinned}, nil},
+		"python, not pinned": {python + `}`, map[string]string{"requirements.txt": "six\nidna==3.10\nnumpy>=2\n"},
+			[]string{`"six"`, `"numpy>=2"`, "NAME==VERSION"}},
 		"python with a build": {python + `,"build":["make"]}`, map[string]string{"requirements.txt": "six\n"}, nil},
 		"node":                {node + `}`, map[string]string{"package.json": `{"type":"module"}`}, nil},
-		"node without a lock": {node + `}`, map[string]string{"package.json": `{"dependencies":{"x":"1"}}`}, []string{"package-lock.json", "npm install"}},
-		"node with a lock":    {node + `}`, map[string]string{"package.json": `{"dependencies":{"x":"1"}}`, "package-lock.json": "{}"}, nil},
-		"node, no JSON":       {node + `}`, map[string]string{"package.json": `{`}, []string{"decoding package.json"}},
-		"no code":             {`"function":{"arn":"local:nowhere"}`, nil, []string{"local:nowhere", "looks for the code"}},
-		"too slow":            {`"execution":{"timeoutSeconds":61},"function":{"runtime":"go"}`, nil, []string{"after 60 seconds", "after 61"}},
+		"node without a lock": {node + `}`, map[string]string{"package.json": locked},
+			[]string{"package-lock.json", "npm install"}},
+		"node with a lock": {node + `}`, map[string]string{"package.json": locked, "package-lock.json": "{}"}, nil},
+		"node, no JSON":    {node + `}`, map[string]string{"package.json": `{`}, []string{"decoding package.json"}},
+		"no code":          {`"function":{"arn":"local:nowhere"}`, nil, []string{"local:nowhere", "looks for the code"}},
+		"too slow": {`"execution":{"timeoutSeconds":61},"function":{"runtime":"go"}`, nil,
+			[]string{"after 60 seconds", "after 61"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -78,13 +86,21 @@ func TestCheckTools(t *testing.T) {
 
 func TestCheckOptions(t *testing.T) {
 	t.Parallel()
-	good := Options{CacheScope: "private", CacheTTL: new(time.Duration), Origins: []string{"https://a.example", "http://b.example:8080"}}
+	good := Options{
+		CacheScope: "private", CacheTTL: new(time.Duration),
+		Origins: []string{"https://a.example", "http://b.example:8080"},
+	}
 	if err := good.check(); err != nil {
 		t.Error(err)
 	}
-	bad := Options{CacheScope: "secret", CacheTTL: new(-time.Second), Origins: []string{"https://a.example/", "b.example", "*", "https://a b"}}
+	bad := Options{
+		CacheScope: "secret", CacheTTL: new(-time.Second),
+		Origins: []string{"https://a.example/", "b.example", "*", "https://a b"},
+	}
 	err := bad.check()
-	for _, part := range []string{`"secret"`, "public, private", "-1s", `"https://a.example/"`, `"b.example"`, `"*"`, `"https://a b"`} {
+	for _, part := range []string{
+		`"secret"`, "public, private", "-1s", `"https://a.example/"`, `"b.example"`, `"*"`, `"https://a b"`,
+	} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("error %v does not say %q", err, part)
 		}

@@ -76,8 +76,8 @@ func byCompiler(function contract.Function) bool {
 	return function.Runtime == contract.RuntimeGo && len(function.Build) == 0
 }
 
-// goPackage is the package that the compiler makes a tool's function from, relative to the module; empty when it is made
-// in another way.
+// goPackage is the package that the compiler makes a tool's function from, relative to the module; empty when it is
+// made in another way.
 func (s *Stack) goPackage(tool *contract.Tool) (string, error) {
 	dir := s.sourceDir(tool)
 	if tool.Contract.Function.ARN != "" {

@@ -1,6 +1,6 @@
 // Runs a Node.js handler on Lambda's Runtime API, one invocation at a time, as AWS's own runtime does. AWS's client for
 // it, aws-lambda-ric, has a native part that must be compiled; this one needs nothing but Node.
-// Source: docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html and runtimes-custom.html#runtimes-custom-response-streaming.
+// Sources: docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html, runtimes-custom.html and nodejs-handler.html.
 import { existsSync } from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
@@ -11,7 +11,8 @@ const agent = new http.Agent({ keepAlive: true });
 
 // open begins a request. Nothing bounds its time: the next invocation may be hours away.
 function open(method, route, headers) {
-  const request = http.request(`http://${env.AWS_LAMBDA_RUNTIME_API}/2018-06-01/runtime${route}`, { agent, method, headers });
+  const url = `http://${env.AWS_LAMBDA_RUNTIME_API}/2018-06-01/runtime${route}`;
+  const request = http.request(url, { agent, method, headers });
   const answer = new Promise((resolve, reject) => {
     request.on('error', reject);
     request.on('response', (response) => {

@@ -159,8 +159,8 @@ func (s *Stack) pythonEnvironment(ctx context.Context) (string, error) {
 	return filepath.Join(dir, "bin", "python"), nil
 }
 
-// install returns a folder of the data folder that fill has filled. It is named by what it is made from, so that it is made
-// anew when that changes, and marked when it is whole, so that a half-made one is never taken for it.
+// install returns a folder of the data folder that fill has filled. It is named by what it is made from, so that it is
+// made anew when that changes, and marked when it is whole, so that a half-made one is never taken for it.
 func (s *Stack) install(name string, from []byte, fill func(dir string) error) (string, error) {
 	digest := sha256.Sum256(from)
 	dir := filepath.Join(s.options.Data, name+"-"+hex.EncodeToString(digest[:6]))

@@ -19,7 +19,8 @@ func TestRunQuotesWhatAFailedCommandPrinted(t *testing.T) {
 			t.Errorf("error %v does not say %q", err, part)
 		}
 	}
-	if err := run(t.Context(), t.TempDir(), []string{"no-such-program"}); err == nil || !strings.Contains(err.Error(), "no-such-program is not installed") {
+	err = run(t.Context(), t.TempDir(), []string{"no-such-program"})
+	if err == nil || !strings.Contains(err.Error(), "no-such-program is not installed") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -35,7 +36,8 @@ func TestBuildsGetNoSecretsOfTheTerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(data); strings.Contains(got, "sekrit") || !strings.Contains(got, "PATH=") || !strings.Contains(got, "seen") {
+	got := string(data)
+	if strings.Contains(got, "sekrit") || !strings.Contains(got, "PATH=") || !strings.Contains(got, "seen") {
 		t.Errorf("the command saw %s", got)
 	}
 }

@@ -30,13 +30,15 @@ func TestMissing(t *testing.T) {
 		dev    bool
 		want   []string
 	}{
-		"nothing installed":           {"", false, []string{"node_modules/dynalite", "node_modules/node"}},
-		"all without development":     {engine + "," + node, false, nil},
-		"the suite is wanted":         {engine + "," + node, true, []string{"node_modules/suite"}},
-		"all with development":        {engine + "," + node + "," + suite, true, nil},
-		"more than is wanted":         {engine + "," + node + "," + suite, false, nil},
-		"an old engine":               {strings.Replace(engine, "4.0.0", "3.0.0", 1) + "," + node, false, []string{"node_modules/dynalite"}},
-		"another package of the name": {strings.Replace(engine, `"a"`, `"z"`, 1) + "," + node, false, []string{"node_modules/dynalite"}},
+		"nothing installed":       {"", false, []string{"node_modules/dynalite", "node_modules/node"}},
+		"all without development": {engine + "," + node, false, nil},
+		"the suite is wanted":     {engine + "," + node, true, []string{"node_modules/suite"}},
+		"all with development":    {engine + "," + node + "," + suite, true, nil},
+		"more than is wanted":     {engine + "," + node + "," + suite, false, nil},
+		"an old engine": {strings.Replace(engine, "4.0.0", "3.0.0", 1) + "," + node, false,
+			[]string{"node_modules/dynalite"}},
+		"another package of the name": {strings.Replace(engine, `"a"`, `"z"`, 1) + "," + node, false,
+			[]string{"node_modules/dynalite"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -19,8 +19,8 @@ func conformanceCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "conformance",
 		Short: "Run the official MCP conformance suite against the local stack with the fixture tools",
-		Long: `Starts the local stack with the fixture tools of tests/integration/functions, runs the official suite against it
-and prints a table of its scenarios. The last line counts checks. The exit status is 0 when exactly those checks fail
+		Long: `Starts the local stack with the fixture tools of tests/integration/functions, runs the official suite against
+it and prints a table of its scenarios. The last line counts checks. The exit status is 0 when exactly those checks fail
 that are expected to, each with its reason in scripts/conformancesuite. What is not installed yet is installed first.`,
 		Example: "  patchbay conformance\n  patchbay conformance --revision 2025-11-25",
 		Args:    cobra.NoArgs,

@@ -14,8 +14,8 @@ func installCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "install",
 		Short: "Install the Node packages that package-lock.json pins, unless they are there",
-		Long: `Installs the DynamoDB engine and the Node that runs it. Every command that needs them does so by itself; this is
-for whoever wants it done before, and for the tests.`,
+		Long: `Installs the DynamoDB engine and the Node that runs it. Every command that needs them does so by itself; this
+is for whoever wants it done before, and for the tests.`,
 		Example: "  patchbay install --dev",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {

@@ -1,5 +1,5 @@
-// Command patchbay is the program that people run: the local stack and its tools, the conformance suite, the benchmarks. The
-// scripts beside it only call it.
+// Command patchbay is the program that people run: the local stack and its tools, the conformance suite, the
+// benchmarks. The scripts beside it only call it.
 package main
 
 import (

@@ -42,8 +42,8 @@ func prepare(source string, tools []Publication, settings Settings) ([]record, e
 	return records, nil
 }
 
-// checkContracts refuses tools that do not fit each other or the server. What is wrong within a contract was told when it
-// was parsed.
+// checkContracts refuses tools that do not fit each other or the server. What is wrong within a contract was told when
+// it was parsed.
 func checkContracts(publications []Publication, settings Settings) error {
 	tools := make([]*contract.Tool, 0, len(publications))
 	for _, p := range publications {

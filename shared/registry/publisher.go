@@ -68,10 +68,10 @@ func (e *ConflictError) Error() string {
 		e.Source, strings.Join(list, ", "))
 }
 
-// Publish replaces everything that source has published with tools, all at once; publishing the same again is fine. Tools
-// are refused that promise what this release does not enforce or that do not fit the server's settings; the error lists
-// all that is wrong. It is a *ConflictError when other sources own names; in both cases nothing has changed. After any
-// other error the publish may have happened or not: it can be repeated.
+// Publish replaces everything that source has published with tools, all at once; publishing the same again is fine.
+// Tools that do not fit each other or the server's settings are refused with an error that lists all that is wrong. It
+// is a *ConflictError when other sources own names; in both cases nothing has changed. After any other error the
+// publish may have happened or not: it can be repeated.
 func (p *Publisher) Publish(ctx context.Context, source string, tools []Publication) (Receipt, error) {
 	h, err := readHead(ctx, p.db, p.table)
 	if err != nil {

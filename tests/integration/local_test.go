@@ -22,7 +22,8 @@ import (
 func program(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "patchbay")
-	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "patchbay/scripts/patchbay").CombinedOutput()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "patchbay/scripts/patchbay")
+	output, err := build.CombinedOutput()
 	if err != nil {
 		t.Fatalf("building patchbay: %v\n%s", err, output)
 	}
@@ -128,13 +129,16 @@ func TestLocalCommandBesideAnOperator(t *testing.T) {
 	if _, _, page := list(t, command.url, ""); !strings.Contains(page, `"ttlMs":0,"cacheScope":"private"`) {
 		t.Errorf("the flags for caching came to %s", page)
 	}
-	for origin, want := range map[string]int{"https://app.example.com": 200, "http://localhost:1": 200, "https://other.example": 403} {
+	for origin, want := range map[string]int{
+		"https://app.example.com": 200, "http://localhost:1": 200, "https://other.example": 403,
+	} {
 		if got := statusFor(t, command.url, origin); got != want {
 			t.Errorf("origin %s is answered with %d, want %d", origin, got, want)
 		}
 	}
 	operate := func(args ...string) (string, error) {
-		output, err := exec.CommandContext(t.Context(), patchbay, append([]string{"tool", "--data", data}, args...)...).CombinedOutput()
+		args = append([]string{"tool", "--data", data}, args...)
+		output, err := exec.CommandContext(t.Context(), patchbay, args...).CombinedOutput()
 		return string(output), err
 	}
 	if said, err := operate("disable", "no_such_tool"); err == nil || !strings.Contains(said, "no_such_tool") {
@@ -161,7 +165,8 @@ func TestLocalCommandBesideAnOperator(t *testing.T) {
 // statusFor is the status of a list that a web page of the origin asks for.
 func statusFor(t *testing.T, url, origin string) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(message("tools/list", "")))
+	body := strings.NewReader(message("tools/list", ""))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +238,8 @@ func TestLocalCommandRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			args := append([]string{"local", "--addr", "127.0.0.1:0", "--data", filepath.Join(t.TempDir(), "data")}, test.args...)
+			data := filepath.Join(t.TempDir(), "data")
+			args := append([]string{"local", "--addr", "127.0.0.1:0", "--data", data}, test.args...)
 			output, err := exec.CommandContext(t.Context(), patchbay, args...).CombinedOutput()
 			if err == nil {
 				t.Fatalf("ended with status 0: %s", output)
@@ -265,7 +271,9 @@ func TestNodeFunction(t *testing.T) {
 	if got := call(t, fixtures.URL, "echo_node", `{"text":"throw"}`); !got.IsError || internals.MatchString(got.text()) {
 		t.Errorf("got %+v", got)
 	}
-	eventually(t, "the cause to be logged", func() bool { return len(fixtures.log.find("dispatcher", "sekrit", "RangeError")) == 1 })
+	eventually(t, "the cause to be logged", func() bool {
+		return len(fixtures.log.find("dispatcher", "sekrit", "RangeError")) == 1
+	})
 	if got := call(t, fixtures.URL, "echo_node", `{"text":"again"}`); got.IsError {
 		t.Errorf("the next call: %+v", got)
 	}
@@ -275,9 +283,11 @@ func TestNodeFunction(t *testing.T) {
 func TestFunctionsAreBuiltAsTheySay(t *testing.T) {
 	t.Parallel()
 	dir := functionsFolder(t, map[string]string{
-		"built_go/tool.json":            toolJSON("built_go", `{"runtime":"go","build":["go","build","-ldflags=-X=main.stamp=built","-o","bootstrap","."]}`),
-		"built_go/main.go":              builtGo,
-		"built_node/tool.json":          toolJSON("built_node", `{"runtime":"nodejs","handler":"app.handler","build":["sh","-c","echo \"export const stamp = 'built';\" > stamp.mjs"]}`),
+		"built_go/tool.json": toolJSON("built_go",
+			`{"runtime":"go","build":["go","build","-ldflags=-X=main.stamp=built","-o","bootstrap","."]}`),
+		"built_go/main.go": builtGo,
+		"built_node/tool.json": toolJSON("built_node", `{"runtime":"nodejs","handler":"app.handler",
+			"build":["sh","-c","echo \"export const stamp = 'built';\" > stamp.mjs"]}`),
 		"built_node/app.mjs":            builtNode,
 		"built_python/tool.json":        toolJSON("built_python", `{"runtime":"python","handler":"app.handler"}`),
 		"built_python/app.py":           builtPython,
@@ -339,13 +349,15 @@ func brokenFunctions(t *testing.T) string {
 	t.Helper()
 	contract, server := readFile(t, "small/greet/tool.json"), readFile(t, "small/server.json")
 	return functionsFolder(t, map[string]string{
-		"contract/server.json":            server,
-		"contract/bad/tool.json":          `{"name":"bad","description":"A contract with several faults at once.","inputSchema":{"type":"array"},"contract":{"risk":"huge"}}`,
-		"code/server.json":                server,
-		"code/wrong/tool.json":            strings.ReplaceAll(contract, `"greet"`, `"wrong"`),
-		"code/wrong/main.go":              "// Command wrong does not build.\npackage main\n\nfunc main() { nonsense() }\n",
-		"command/server.json":             server,
-		"command/failing/tool.json":       toolJSON("failing", `{"runtime":"nodejs","handler":"app.handler","build":["sh","-c","echo no such color; exit 7"]}`),
+		"contract/server.json": server,
+		"contract/bad/tool.json": `{"name":"bad","description":"A contract with several faults at once.",
+			"inputSchema":{"type":"array"},"contract":{"risk":"huge"}}`,
+		"code/server.json":     server,
+		"code/wrong/tool.json": strings.ReplaceAll(contract, `"greet"`, `"wrong"`),
+		"code/wrong/main.go":   "// Command wrong does not build.\npackage main\n\nfunc main() { nonsense() }\n",
+		"command/server.json":  server,
+		"command/failing/tool.json": toolJSON("failing", `{"runtime":"nodejs","handler":"app.handler",
+			"build":["sh","-c","echo no such color; exit 7"]}`),
 		"loose/server.json":               server,
 		"loose/unpinned/tool.json":        toolJSON("unpinned", `{"runtime":"python","handler":"app.handler"}`),
 		"loose/unpinned/requirements.txt": "six\n",
