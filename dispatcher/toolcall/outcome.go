@@ -95,8 +95,9 @@ func (c *call) crashed(err error) reply {
 			"effects are unknown. Ask for less at once, or check before trying again (request id %s).",
 			name, c.entry.Tool.Contract.Execution.TimeoutSeconds, c.RequestID)
 	case failure.TooLarge():
-		return c.toolError(outcomeResultTooLarge, "The answer of %s is larger than can be sent (%d MB). Ask for less: narrow the "+
-			"arguments or use a smaller limit.", name, function.MaxPayload>>20)
+		return c.toolError(outcomeResultTooLarge, "The answer of %s is larger than can be sent (%d MB). It has run, and "+
+			"its effects are unknown. Ask for less: narrow the arguments or use a smaller limit.", name,
+			function.MaxPayload>>20)
 	}
 	return c.toolError(outcomeCrash, "%s failed because of an internal error of the tool. Trying again may help; if it "+
 		"does not, tell an operator the request id %s.", name, c.RequestID)
@@ -139,12 +140,13 @@ func (c *call) record(ctx context.Context, err error) {
 	c.Log.LogAttrs(ctx, level, "tools/call", attrs...)
 }
 
+// shorten keeps what a client wrote small enough for a log, without cutting inside a character.
 func shorten(s string) string {
 	const longest = 128
 	if len(s) <= longest {
 		return s
 	}
-	return s[:longest] + "…"
+	return strings.ToValidUTF8(s[:longest], "") + "…"
 }
 
 func join(names []string) string { return strings.Join(names, ", ") }

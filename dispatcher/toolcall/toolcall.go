@@ -241,8 +241,6 @@ func traceOf(err error) trace {
 	switch {
 	case errors.Is(err, function.ErrDeadline), errors.Is(err, function.ErrUnknown):
 		return traceOpen
-	case errors.As(err, &failure) && failure.TooLarge():
-		return traceAnswered
 	case errors.As(err, &failure):
 		return traceUnknown
 	}

@@ -34,6 +34,13 @@ var exampleCalls = []exampleCall{
 	{"tracker_create_issue", `{"project":"DOCS","title":"` + strings.Repeat("x", 201) + `"}`, "200", true},
 	{"tracker_change_issue_status", `{"issue":"WEB-7","status":"done"}`, "done", false},
 	{"tracker_change_issue_status", `{"issue":"WEB-7","status":"finished"}`, "in_progress", true},
+	{"create_basket", `{}`, "bsk_", false},
+	{"view_basket", `{"basket_id":"bsk_nobody"}`, "create_basket", true},
+	{"add_item", `{"basket_id":"bsk_nobody","sku":"APPLE"}`, "create_basket", true},
+	{"create_download_link", `{"fileId":"f_abc123"}`, "lnk_", false},
+	{"create_download_link", `{"fileId":"f_unknown"}`, "f_unknown", true},
+	{"emails.send_external", `{"to":["ada@example.com"],"subject":"s","body":"b"}`, "emails:send", true},
+	{"emails.bulk_send", `{"templateId":"tmpl_newsletter_q3","segmentId":"seg_active_customers"}`, "emails:send", true},
 	{"quote_shipping", `{"weight_kg":2,"destination":"DE"}`, "price", false},
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"patchbay/scripts/localgateway"
 	"patchbay/scripts/localstack"
 	"patchbay/tests/integration/clients"
 )
@@ -20,8 +21,9 @@ var root = filepath.Join("..", "..")
 // required says that what cannot run here fails instead of being skipped: CI must not lose tests in silence.
 var required = os.Getenv("CI") != ""
 
-// Two stacks run for all tests: one with the fixture tools, one with the example tools.
-var fixtures, examples *server
+// Three stacks run for all tests: one with the fixture tools, one with the example tools, and one with the example tools
+// that lets in only callers whom it knows.
+var fixtures, examples, known *server
 
 // server is a running stack and what its functions logged.
 type server struct {
@@ -33,17 +35,20 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
 	for _, s := range []struct {
-		name      string
-		server    **server
-		functions string
+		name       string
+		server     **server
+		functions  string
+		principals localgateway.Principals
 	}{
-		{"fixtures", &fixtures, filepath.Join(root, "tests", "integration", "functions")},
-		{"examples", &examples, filepath.Join(root, "functions")},
+		{"fixtures", &fixtures, filepath.Join(root, "tests", "integration", "functions"), nil},
+		{"examples", &examples, filepath.Join(root, "functions"), nil},
+		{"known", &known, filepath.Join(root, "functions"), principals()},
 	} {
 		started, err := start(context.Background(), localstack.Options{
-			Functions: s.functions,
+			Functions:  s.functions,
+			Principals: s.principals,
 			// Kept from run to run, so that only what changed is built again.
-			Data: filepath.Join(root, ".patchbay", "integration", s.name),
+			Data: dataOf(s.name),
 		})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "starting the local stack:", err)
@@ -54,6 +59,9 @@ func run(m *testing.M) int {
 	}
 	return m.Run()
 }
+
+// dataOf is the data folder of one of the stacks.
+func dataOf(name string) string { return filepath.Join(root, ".patchbay", "integration", name) }
 
 func start(ctx context.Context, options localstack.Options) (*server, error) {
 	s := &server{log: &logLines{}}

@@ -1,0 +1,215 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"patchbay/scripts/localgateway"
+	"patchbay/shared/principal"
+)
+
+// Callers of the stack that knows them.
+const (
+	sender = "token-of-a-sender"
+	reader = "token-of-a-reader"
+	late   = "token-of-somebody-who-signed-in-yesterday"
+)
+
+// principals are the callers whom the stack called known lets in.
+func principals() localgateway.Principals {
+	who := func(subject string, signedIn time.Duration, scopes ...string) principal.Principal {
+		return principal.Principal{
+			Subject: subject, Issuer: "https://issuer.example", ClientID: "tests", Scopes: scopes,
+			AuthTime: time.Now().Add(-signedIn).Unix(),
+		}
+	}
+	return localgateway.Principals{
+		sender: who("ada", 0, "emails:send"),
+		reader: who("bob", 0),
+		late:   who("ada", 24*time.Hour, "emails:send"),
+	}
+}
+
+// caller calls tools with a token, as a client that can be asked for input.
+type caller struct {
+	url, token string
+}
+
+// call sends one tools/call whose params are the name, the arguments and what more is given.
+func (c caller) call(t *testing.T, tool, arguments, more string) answer {
+	t.Helper()
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s%s,"_meta":{`+
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+		`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}}}`, tool, arguments, more)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": tool,
+		"Authorization": "Bearer " + c.token,
+	} {
+		request.Header.Set(name, value)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readAnswer(t, response)
+}
+
+// confirm answers a question with a person's consent.
+func (c caller) confirm(t *testing.T, tool, arguments string, question answer) answer {
+	t.Helper()
+	var asked struct {
+		ResultType   string
+		RequestState string
+	}
+	if err := json.Unmarshal(question.Result, &asked); err != nil || asked.ResultType != "input_required" {
+		t.Fatalf("got %s, %+v, want a question", question.Result, question.Error)
+	}
+	return c.call(t, tool, arguments, fmt.Sprintf(`,"requestState":%q,"inputResponses":{"patchbay_confirmation":`+
+		`{"action":"accept","content":{"confirm":true}}}`, asked.RequestState))
+}
+
+// mails returns the lines of the stack's mail file that hold the text.
+func mails(t *testing.T, text string) []string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dataOf("known"), "mail.jsonl"))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(strings.Split(string(data), "\n"), func(line string) bool { return !strings.Contains(line, text) })
+}
+
+func TestOnlyKnownCallersGetIn(t *testing.T) {
+	t.Parallel()
+	s := known
+	for _, token := range []string{"", "nobody's", sender + "x"} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token != "" {
+			request.Header.Set("Authorization", "Bearer "+token)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusUnauthorized || response.Header.Get("WWW-Authenticate") == "" {
+			t.Errorf("token %q: status %d, WWW-Authenticate %q", token, response.StatusCode, response.Header.Get("WWW-Authenticate"))
+		}
+	}
+}
+
+// A mail is sent once, after a person agreed, by a caller who may and signed in not long ago.
+func TestMailIsSentOnceAfterAPersonAgreed(t *testing.T) {
+	t.Parallel()
+	s := known
+	const tool = "emails.send_external"
+	subject := fmt.Sprintf("once %d", time.Now().UnixNano())
+	arguments := fmt.Sprintf(`{"to":["grace@example.com"],"subject":%q,"body":"Hello"}`, subject)
+	for token, says := range map[string]string{reader: "emails:send", late: "max_age"} {
+		if got := decodeResult(t, caller{s.URL, token}.call(t, tool, arguments, "")); !got.IsError || !strings.Contains(got.text(), says) {
+			t.Errorf("%s: got %+v", token, got)
+		}
+	}
+	ada := caller{s.URL, sender}
+	question := ada.call(t, tool, arguments, "")
+	if !strings.Contains(string(question.Result), subject) || !strings.Contains(string(question.Result), "cannot be taken back") {
+		t.Errorf("the question is %s", question.Result)
+	}
+	if sent := mails(t, subject); len(sent) != 0 {
+		t.Fatalf("sent before anybody agreed: %v", sent)
+	}
+	first := decodeResult(t, ada.confirm(t, tool, arguments, question))
+	again := ada.confirm(t, tool, arguments, question)
+	if first.IsError || !strings.Contains(string(again.Result), `"dev.patchbay/replayed":true`) ||
+		string(decodeResult(t, again).StructuredContent) != string(first.StructuredContent) {
+		t.Errorf("got %+v and then %s", first, again.Result)
+	}
+	if sent := mails(t, subject); len(sent) != 1 || !strings.Contains(sent[0], "grace@example.com") {
+		t.Errorf("sent %v", sent)
+	}
+	if records := s.log.find("email.external.sent", `"outcome":"ok"`, `"confirmed":true`); len(records) == 0 {
+		t.Error("no audit record of the mail")
+	}
+}
+
+// A segment is written to once, after a dry run of the same arguments and a person's consent.
+func TestBulkSendNeedsADryRunAndConsent(t *testing.T) {
+	t.Parallel()
+	s := known
+	const tool, arguments = "emails.bulk_send", `{"templateId":"tmpl_newsletter_q3","segmentId":"seg_active_customers"}`
+	ada := caller{s.URL, sender}
+	before := len(mails(t, "third quarter"))
+	if got := decodeResult(t, ada.call(t, tool, arguments, "")); !got.IsError || !strings.Contains(got.text(), "dry run") {
+		t.Fatalf("without a dry run: %+v", got)
+	}
+	preview := ada.call(t, tool, strings.TrimSuffix(arguments, "}")+`,"dryRun":true}`, "")
+	var plan struct {
+		DryRun                                            bool
+		RecipientCount                                    int
+		SampleMessages                                    []struct{ To, Subject, PreviewText string }
+		Warnings, MissingPermissions, ExpectedSideEffects []string
+	}
+	if err := json.Unmarshal(decodeResult(t, preview).StructuredContent, &plan); err != nil || !plan.DryRun ||
+		plan.RecipientCount == 0 || len(plan.SampleMessages) == 0 || len(plan.ExpectedSideEffects) == 0 {
+		t.Fatalf("the preview is %s, %v", preview.Result, err)
+	}
+	if sent := len(mails(t, "third quarter")); sent != before {
+		t.Fatalf("a dry run sent %d mails", sent-before)
+	}
+	question := ada.call(t, tool, arguments, "")
+	for range 2 {
+		if got := decodeResult(t, ada.confirm(t, tool, arguments, question)); got.IsError {
+			t.Fatalf("got %+v", got)
+		}
+	}
+	if sent := len(mails(t, "third quarter")) - before; sent != plan.RecipientCount {
+		t.Errorf("sent %d mails, the preview said %d", sent, plan.RecipientCount)
+	}
+	if got := decodeResult(t, ada.confirm(t, tool, arguments, ada.call(t, tool, strings.TrimSuffix(arguments, "}")+`,"dryRun":false}`, ""))); !got.IsError {
+		t.Errorf("one dry run allowed two sends: %+v", got)
+	}
+}
+
+// A basket belongs to who created it, and a repeat under a key adds nothing.
+func TestBasketsAreTheirCreators(t *testing.T) {
+	t.Parallel()
+	s := known
+	ada, bob := caller{s.URL, sender}, caller{s.URL, reader}
+	var basket struct {
+		ID    string `json:"basket_id"`
+		Items []struct {
+			SKU      string
+			Quantity int
+		}
+	}
+	if err := json.Unmarshal(decodeResult(t, ada.call(t, "create_basket", `{}`, "")).StructuredContent, &basket); err != nil || basket.ID == "" {
+		t.Fatalf("got %+v, %v", basket, err)
+	}
+	view := fmt.Sprintf(`{"basket_id":%q}`, basket.ID)
+	if got := decodeResult(t, ada.call(t, "add_item", fmt.Sprintf(`{"basket_id":%q,"sku":"APPLE"}`, basket.ID), "")); got.IsError {
+		t.Fatalf("got %+v", got)
+	}
+	foreign := decodeResult(t, bob.call(t, "view_basket", view, ""))
+	unknown := decodeResult(t, bob.call(t, "view_basket", `{"basket_id":"bsk_nobody"}`, ""))
+	if !foreign.IsError || foreign.text() != unknown.text() {
+		t.Errorf("a foreign basket says %q, an unknown one %q", foreign.text(), unknown.text())
+	}
+	if err := json.Unmarshal(decodeResult(t, ada.call(t, "view_basket", view, "")).StructuredContent, &basket); err != nil ||
+		len(basket.Items) != 1 || basket.Items[0].SKU != "APPLE" || basket.Items[0].Quantity != 1 {
+		t.Errorf("got %+v, %v", basket, err)
+	}
+}
