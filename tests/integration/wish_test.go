@@ -2,6 +2,7 @@ package integration
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -24,9 +25,9 @@ type wish struct {
 	// dir holds the file that counts the effects and the gates of the tool.
 	dir       string
 	arguments map[string]any
-	// key is the idempotency key; empty for none. params are further members of the call's parameters.
-	key    string
-	params map[string]any
+	// key is the idempotency key, and bearer the caller's token; each empty for none. params are further members of the call's parameters.
+	key, bearer string
+	params      map[string]any
 	// token is in the requests to DynamoDB that belong to the wish.
 	token string
 }
@@ -52,7 +53,7 @@ func (w *wish) keyed() *wish {
 // confirmed asks for the confirmation of the wish and consents to it.
 func (w *wish) confirmed(t *testing.T, s *countingStack) *wish {
 	t.Helper()
-	asked := w.send(t)
+	asked := w.settle(t)
 	if asked.kind != asks {
 		t.Fatalf("%s does not ask for a confirmation: %+v", w.tool, asked)
 	}
@@ -75,7 +76,7 @@ func consent(state string) map[string]any {
 func (w *wish) rehearsed(t *testing.T) *wish {
 	t.Helper()
 	w.arguments["dryRun"] = true
-	if got := w.send(t); got.kind != done {
+	if got := w.settle(t); got.kind != done {
 		t.Fatalf("the dry run: %+v", got)
 	}
 	delete(w.arguments, "dryRun")
@@ -153,6 +154,7 @@ const (
 // outcome is the answer to one sending of a wish.
 type outcome struct {
 	kind     kind
+	id       string
 	status   int
 	code     int
 	text     string
@@ -166,30 +168,16 @@ func (o outcome) String() string {
 	return fmt.Sprintf("%s: status %d, code %d, replayed %t: %s", o.kind, o.status, o.code, o.replayed, o.text)
 }
 
-// send sends the call once, under a new id. It may be called from any goroutine.
+// send sends the call once, under a new request id. It may be called from any goroutine.
 func (w *wish) send(t *testing.T) outcome {
 	t.Helper()
-	return w.sendAs(t, 1, nil)
-}
-
-func (w *wish) sendAs(t *testing.T, id any, header map[string]string) outcome {
-	t.Helper()
+	id := rand.Text()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url, bytes.NewReader(w.message(id)))
 	if err != nil {
 		t.Error(err)
 		return outcome{}
 	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "application/json, text/event-stream")
-	request.Header.Set("MCP-Protocol-Version", "2026-07-28")
-	request.Header.Set("Mcp-Method", "tools/call")
-	request.Header.Set("Mcp-Name", w.tool)
-	if w.key != "" {
-		request.Header.Set("Idempotency-Key", w.key)
-	}
-	for name, value := range header {
-		request.Header.Set(name, value)
-	}
+	w.setHeader(request.Header)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Error(err)
@@ -200,11 +188,29 @@ func (w *wish) sendAs(t *testing.T, id any, header map[string]string) outcome {
 	if err != nil {
 		t.Error(err)
 	}
-	return readOutcome(response.StatusCode, body)
+	got := readOutcome(response.StatusCode, body)
+	if got.kind != noAnswer && got.id != id {
+		t.Errorf("the answer to request %s is for %q", id, got.id)
+	}
+	return got
+}
+
+func (w *wish) setHeader(header http.Header) {
+	header.Set("Content-Type", "application/json")
+	header.Set("Accept", "application/json, text/event-stream")
+	header.Set("MCP-Protocol-Version", "2026-07-28")
+	header.Set("Mcp-Method", "tools/call")
+	header.Set("Mcp-Name", w.tool)
+	if w.key != "" {
+		header.Set("Idempotency-Key", w.key)
+	}
+	if w.bearer != "" {
+		header.Set("Authorization", "Bearer "+w.bearer)
+	}
 }
 
 // message is the call as JSON-RPC.
-func (w *wish) message(id any) []byte {
+func (w *wish) message(id string) []byte {
 	params := map[string]any{
 		"name": w.tool, "arguments": w.arguments,
 		"_meta": map[string]any{
@@ -225,8 +231,8 @@ func (w *wish) message(id any) []byte {
 func readOutcome(status int, body []byte) outcome {
 	o := outcome{kind: noAnswer, status: status, text: string(body)}
 	var message struct {
-		JSONRPC string
-		Error   *struct {
+		JSONRPC, ID string
+		Error       *struct {
 			Code    int
 			Message string
 		}
@@ -240,7 +246,7 @@ func readOutcome(status int, body []byte) outcome {
 	if json.Unmarshal(body, &message) != nil || message.JSONRPC == "" {
 		return o
 	}
-	o.raw = unmarked(body)
+	o.id, o.raw = message.ID, unmarked(body)
 	if message.Error != nil {
 		o.kind, o.code, o.text = refused, message.Error.Code, message.Error.Message
 		return o
