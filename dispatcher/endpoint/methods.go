@@ -42,7 +42,12 @@ type cacheHints struct {
 }
 
 func (ex *exchange) cacheHints() cacheHints {
-	return cacheHints{TTLMs: ex.config.CacheTTL.Milliseconds(), CacheScope: ex.config.CacheScope}
+	scope := ex.config.CacheScope
+	if !ex.facts.Principal.Anonymous() {
+		// What a known caller sees may differ from what others see, whatever the configuration says.
+		scope = mcp.CachePrivate
+	}
+	return cacheHints{TTLMs: ex.config.CacheTTL.Milliseconds(), CacheScope: scope}
 }
 
 // listTools answers tools/list with definitions byte for byte as they were published.
@@ -73,6 +78,9 @@ func (ex *exchange) listResult(page registry.Page) json.RawMessage {
 	for i, definition := range page.Definitions {
 		if i > 0 {
 			out = append(out, ',')
+		}
+		if !ex.modern {
+			definition = forEarlier(definition)
 		}
 		out = append(out, definition...)
 	}

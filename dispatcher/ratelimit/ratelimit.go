@@ -48,8 +48,8 @@ func New(db DB, table string) *Limiter {
 	return &Limiter{db: db, table: table, now: time.Now, refused: map[string]time.Time{}}
 }
 
-// Take counts a call of who, unless that would be over the limit: then it returns how long to wait, at least a second. A
-// window begins at a whole multiple of its length since the Unix epoch, so that all instances agree on it.
+// Take counts a call of who, unless that would be over the limit: then it returns how long to wait, at least a second.
+// A window begins at a whole multiple of its length since the Unix epoch, so that all instances agree on it.
 func (l *Limiter) Take(ctx context.Context, who string, limit Limit) (wait time.Duration, err error) {
 	now := l.now()
 	begins := now.Truncate(limit.Window)
@@ -90,8 +90,8 @@ func (l *Limiter) refusedUntil(who string) time.Time {
 	return l.refused[who]
 }
 
-// refuseUntil remembers a refusal, and forgets those whose windows have ended, so that the memory holds no more than the
-// callers who are over their limit now.
+// refuseUntil remembers a refusal, and forgets those whose windows have ended, so that the memory holds no more than
+// the callers who are over their limit now.
 func (l *Limiter) refuseUntil(who string, now, ends time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

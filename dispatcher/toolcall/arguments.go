@@ -14,8 +14,8 @@ import (
 
 var noArguments = json.RawMessage("{}")
 
-// checkArguments applies the schema's defaults and validates. A failure is a tool execution error, so that a model reads
-// it and tries again (server/tools#error-handling).
+// checkArguments applies the schema's defaults and validates. A failure is a tool execution error, so that a model
+// reads it and tries again (server/tools#error-handling).
 func (c *call) checkArguments() (reply, error) {
 	input, err := c.entry.Tool.InputSchema()
 	if err != nil {

@@ -59,8 +59,8 @@ func (c *call) facts() []slog.Attr {
 	return facts
 }
 
-// argumentsDigest is that of the canonical arguments; of the bytes as they came where there is no canonical form, or none
-// was needed.
+// argumentsDigest is that of the canonical arguments; of the bytes as they came where there is no canonical form, or
+// none was needed.
 func (c *call) argumentsDigest() string {
 	digest := c.digest
 	if digest == [sha256.Size]byte{} {

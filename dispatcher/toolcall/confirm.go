@@ -19,8 +19,8 @@ const confirmationKey = "patchbay_confirmation"
 var confirmationForm = json.RawMessage(`{"type":"object","properties":{"confirm":{"type":"boolean","title":"Do it",` +
 	`"description":"Tick to let this call run, with exactly these arguments, once.","default":false}},"required":["confirm"]}`)
 
-// askConfirmation asks a person, through the client, whether the call may run. It writes nothing down: the question comes
-// back inside requestState, bound to these arguments.
+// askConfirmation asks a person, through the client, whether the call may run. It writes nothing down: the question
+// comes back inside requestState, bound to these arguments.
 func (c *call) askConfirmation(ctx context.Context) (reply, error) {
 	name := c.entry.Tool.Name
 	if !c.Modern {

@@ -121,7 +121,8 @@ func (c *call) receiptID() ledger.ID {
 	return ledger.NewID(c.Principal.Key(), c.entry.Tool.Name, fmt.Sprintf("dry run:%x", c.digest))
 }
 
-// keepReceipt notes that the arguments were tried, so that the real call may follow. A dry run that failed allows nothing.
+// keepReceipt notes that the arguments were tried, so that the real call may follow. A dry run that failed allows
+// nothing.
 func (c *call) keepReceipt(ctx context.Context) error {
 	if c.entry.Tool.Contract.DryRun != contract.DryRunRequired || c.outcome != outcomeOK {
 		return nil
@@ -129,8 +130,8 @@ func (c *call) keepReceipt(ctx context.Context) error {
 	return c.Ledger.PutReceipt(ctx, c.receiptID(), c.newNonce(), c.now().Add(receiptLifetime))
 }
 
-// checkReceipt looks for a fresh dry run of the same arguments, and once the call is about to run claims its receipt for
-// the call's key: it enables one real call and no other.
+// checkReceipt looks for a fresh dry run of the same arguments, and once the call is about to run claims its receipt
+// for the call's key: it enables one real call and no other.
 func (c *call) checkReceipt(ctx context.Context) (reply, error) {
 	receipt, ends, err := c.Ledger.Receipt(ctx, c.receiptID())
 	if err != nil {

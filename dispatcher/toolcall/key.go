@@ -23,9 +23,9 @@ const (
 	kindReceipt      = "receipt:"
 )
 
-// identify says under which key the call is recorded, if it is recorded at all: the one that travelled through its rounds,
-// else the caller's own, else in mode "arguments" the arguments themselves. A call that a person confirms has its
-// confirmation's nonce, one that a dry run allows the receipt's.
+// identify says under which key the call is recorded, if it is recorded at all: the one that travelled through its
+// rounds, else the caller's own, else in mode "arguments" the arguments themselves. A call that a person confirms has
+// its confirmation's nonce, one that a dry run allows the receipt's.
 func (c *call) identify(ctx context.Context) (reply, error) {
 	c.readDryRun()
 	rules := &c.entry.Tool.Contract
@@ -100,8 +100,8 @@ func (c *call) callersKey(argument string) (string, error) {
 	return keys[0], nil
 }
 
-// unquoted takes the quotes off a key that is written as a structured field's string, as the draft has it; a key without
-// them is taken as it is.
+// unquoted takes the quotes off a key that is written as a structured field's string, as the draft has it; a key
+// without them is taken as it is.
 func unquoted(value string) string {
 	if len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"' {
 		return value

@@ -82,8 +82,8 @@ func (c *call) claim(id ledger.ID, query ledger.Query) ledger.Call {
 	}
 }
 
-// recordLifetime is how long a call is remembered whose contract does not say: one that is recorded for its confirmation
-// or its dry run alone.
+// recordLifetime is how long a call is remembered whose contract does not say: one that is recorded for its
+// confirmation or its dry run alone.
 const recordLifetime = 24 * time.Hour
 
 // longestTimeout is the longest that any Lambda function can run, which an existing one of somebody else's might.
@@ -178,8 +178,8 @@ func (c *call) underLease(ctx context.Context, lease *ledger.Lease) (reply, erro
 	return answer, err
 }
 
-// settle writes the end of a lease that has no result. Where that fails the lease runs out by itself, which is slower and
-// as safe.
+// settle writes the end of a lease that has no result. Where that fails the lease runs out by itself, which is slower
+// and as safe.
 func (c *call) settle(ctx context.Context, what string, write func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), completeWithin)
 	defer cancel()

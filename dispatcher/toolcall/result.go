@@ -156,8 +156,8 @@ func checkShape(members reply) error {
 	return nil
 }
 
-// requiredMembers are what a block of each type must have, each of a JSON type that its first byte tells. A type that is
-// not known here may be one of a later revision, and passes. Source: schema 2026-07-28, ContentBlock.
+// requiredMembers are what a block of each type must have, each of a JSON type that its first byte tells. A type that
+// is not known here may be one of a later revision, and passes. Source: schema 2026-07-28, ContentBlock.
 var requiredMembers = map[string]map[string]byte{
 	"text":          {"text": '"'},
 	"image":         {"data": '"', "mimeType": '"'},
