@@ -22,8 +22,8 @@ import (
 	"patchbay/scripts/localstack"
 )
 
-// doors stand between the dispatcher and what it calls, DynamoDB and Lambda, so that a test sees every request of a call
-// and does to it what it likes.
+// doors stand between the dispatcher and what it calls, DynamoDB and Lambda, so that a test sees every request of a
+// call and does to it what it likes.
 type doors struct {
 	database, lambda *httptest.Server
 	// databaseURL and lambdaURL are what lies behind them.
@@ -43,6 +43,8 @@ type step struct {
 	pid int
 	// forward sends the request on. What is behind the door does not learn that the dispatcher has died.
 	forward func() *reply
+	// gone is closed when the dispatcher waits no more.
+	gone <-chan struct{}
 }
 
 // reply is an answer; nil breaks the connection.
@@ -110,7 +112,10 @@ func (d *doors) serve(t *testing.T, target func() string, name func(*http.Reques
 			panic(http.ErrAbortHandler)
 		}
 		process := r.Context().Value(processKey{}).(func() int)
-		s := step{name: name(r, body), pid: process(), forward: func() *reply { return forward(r, target(), body) }}
+		s := step{
+			name: name(r, body), pid: process(), gone: r.Context().Done(),
+			forward: func() *reply { return forward(r, target(), body) },
+		}
 		answer := d.handle(s, body)
 		if answer == nil {
 			panic(http.ErrAbortHandler)
@@ -216,7 +221,8 @@ func (d *doors) steps(w *watch) []string {
 	return slices.Clone(w.seen)
 }
 
-// watch sends the requests of the call whose record has this token through handle, until the returned function is called.
+// watch sends the requests of the call whose record has this token through handle, until the returned function is
+// called.
 func (d *doors) watch(token string, handle func(index int, s step) *reply) (w *watch, end func()) {
 	w = &watch{token: token, handle: handle}
 	d.mu.Lock()
@@ -267,14 +273,18 @@ func socketInode(local, remote int) string {
 
 // processesOf returns the processes that run a program, dead ones left out; none where there is no /proc.
 func processesOf(program string) []int {
-	links, _ := filepath.Glob("/proc/[0-9]*/exe")
-	var found []int
-	for _, link := range links {
+	return processes("exe", func(link string) bool {
 		target, err := os.Readlink(link)
-		if err != nil || strings.TrimSuffix(target, " (deleted)") != program {
-			continue
-		}
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(link))); err == nil {
+		return err == nil && strings.TrimSuffix(target, " (deleted)") == program
+	})
+}
+
+// processes returns those of which a file in /proc passes.
+func processes(file string, passes func(path string) bool) []int {
+	paths, _ := filepath.Glob("/proc/[0-9]*/" + file)
+	var found []int
+	for _, path := range paths {
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil && passes(path) {
 			found = append(found, pid)
 		}
 	}

@@ -131,8 +131,8 @@ func deathsOf(t *testing.T, s *countingStack, subject string) []*deathCase {
 }
 
 // atOnce does something for several cases at the same time: few enough for a small machine.
-func atOnce(cases []*deathCase, do func(*deathCase)) {
-	queue := make(chan *deathCase)
+func atOnce[C any](cases []C, do func(C)) {
+	queue := make(chan C)
 	var working sync.WaitGroup
 	for range 10 {
 		working.Go(func() {
