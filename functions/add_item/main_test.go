@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -23,7 +24,7 @@ func call(t *testing.T, baskets *basket.Baskets, arguments map[string]any) *tool
 
 func TestAdd(t *testing.T) {
 	t.Parallel()
-	shop := baskettest.Open(t)
+	shop := baskettest.Open(t, os.Getenv)
 	id := shop.Create(t)
 	for _, step := range []struct {
 		arguments map[string]any
@@ -70,7 +71,7 @@ func TestArgumentsThatAreRefused(t *testing.T) {
 // Somebody else's basket, one that never was and one that has ended are the same to a caller, to the letter.
 func TestBasketsThatAreNotFound(t *testing.T) {
 	t.Parallel()
-	shop := baskettest.Open(t)
+	shop := baskettest.Open(t, os.Getenv)
 	expired := shop.Create(t)
 	shop.Pass(basket.Window)
 	id := shop.Create(t)
@@ -100,7 +101,7 @@ func TestBasketsThatAreNotFound(t *testing.T) {
 // An anonymous caller's basket is found by whoever has its handle.
 func TestAnonymous(t *testing.T) {
 	t.Parallel()
-	shop := baskettest.Open(t)
+	shop := baskettest.Open(t, os.Getenv)
 	id := shop.CreateAs(t, baskettest.Anonymous)
 	result := tooltest.Call(t, add(shop.Baskets), map[string]any{"basket_id": id, "sku": "a"})
 	if got := tooltest.Structured[basket.Contents](t, result); len(got.Items) != 1 {
@@ -110,7 +111,7 @@ func TestAnonymous(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	shop := baskettest.Open(t)
+	shop := baskettest.Open(t, os.Getenv)
 	id := shop.Create(t)
 	expect := func(sku string, quantity int, code string) {
 		t.Helper()
@@ -134,7 +135,7 @@ func TestLimits(t *testing.T) {
 
 func TestAddingAtTheSameTime(t *testing.T) {
 	t.Parallel()
-	shop := baskettest.Open(t)
+	shop := baskettest.Open(t, os.Getenv)
 	id := shop.Create(t)
 	var group sync.WaitGroup
 	for range 6 {
@@ -154,7 +155,7 @@ func TestAddingAtTheSameTime(t *testing.T) {
 
 func TestStorageThatFails(t *testing.T) {
 	t.Parallel()
-	shop := baskettest.Open(t)
+	shop := baskettest.Open(t, os.Getenv)
 	id := shop.Create(t)
 	arguments := map[string]any{"basket_id": id, "sku": "a"}
 	result := call(t, shop.Unconfirmed(t), arguments)

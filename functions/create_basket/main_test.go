@@ -16,7 +16,7 @@ func TestTypesAndSchemasAgree(t *testing.T) { tooltest.Check(t, create(nil)) }
 
 func TestCreate(t *testing.T) {
 	t.Parallel()
-	shop := baskettest.Open(t)
+	shop := baskettest.Open(t, os.Getenv)
 	form := regexp.MustCompile(`^bsk_[a-z2-7]{26,}$`)
 	seen := map[string]bool{}
 	for _, caller := range []tooltest.Options{baskettest.Ada, baskettest.Ada, baskettest.Bob, baskettest.Anonymous} {
@@ -33,7 +33,7 @@ func TestCreate(t *testing.T) {
 
 func TestStorageThatFails(t *testing.T) {
 	t.Parallel()
-	shop := baskettest.Open(t)
+	shop := baskettest.Open(t, os.Getenv)
 	check := func(baskets *basket.Baskets) {
 		t.Helper()
 		result := tooltest.Call(t, create(baskets), `{}`)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func put(t *testing.T, shop *baskettest.Shop, id, sku string, quantity int) {
 
 func TestView(t *testing.T) {
 	t.Parallel()
-	shop := baskettest.Open(t)
+	shop := baskettest.Open(t, os.Getenv)
 	id := shop.Create(t)
 	check := func(ends time.Time, items ...basket.Item) {
 		t.Helper()
@@ -65,7 +66,7 @@ func TestView(t *testing.T) {
 
 func TestBasketsThatAreNotFound(t *testing.T) {
 	t.Parallel()
-	shop := baskettest.Open(t)
+	shop := baskettest.Open(t, os.Getenv)
 	id := shop.Create(t)
 	for name, caller := range baskettest.Foreigners {
 		if result := viewAs(t, shop, id, caller); result.Code != basket.CodeNotFound {
@@ -81,7 +82,7 @@ func TestBasketsThatAreNotFound(t *testing.T) {
 
 func TestStorageThatFails(t *testing.T) {
 	t.Parallel()
-	shop := baskettest.Open(t)
+	shop := baskettest.Open(t, os.Getenv)
 	id := shop.Create(t)
 	shop.StopStorage()
 	if result := viewAs(t, shop, id, baskettest.Ada); result.Code != basket.CodeUnavailable {

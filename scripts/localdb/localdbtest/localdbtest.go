@@ -1,4 +1,4 @@
-// Package localdbtest gives the tests of a package one DynamoDB engine in memory.
+// Package localdbtest gives the tests of a package one DynamoDB engine in memory, or each test one of its own.
 package localdbtest
 
 import (
@@ -22,7 +22,7 @@ type Engine struct{ engine *localdb.Engine }
 func (e *Engine) Main(m *testing.M, getenv func(string) string) {
 	var err error
 	e.engine, err = localdb.Start(context.Background(), localdb.Options{})
-	if err != nil && (nodemodules.Required(getenv) || !errors.Is(err, nodemodules.ErrNotInstalled)) {
+	if err != nil && !mayDoWithout(err, getenv) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -46,4 +46,23 @@ func (e *Engine) URL(tb testing.TB) string {
 func (e *Engine) Client(tb testing.TB) *dynamodb.Client {
 	tb.Helper()
 	return localdb.Client(e.URL(tb))
+}
+
+// Start starts an engine for one test, which may end it before the test's own end does. Where the engine's packages are
+// not installed it skips the test, unless the environment that getenv reads requires them.
+func Start(tb testing.TB, getenv func(string) string) *localdb.Engine {
+	tb.Helper()
+	engine, err := localdb.Start(tb.Context(), localdb.Options{})
+	if err != nil && mayDoWithout(err, getenv) {
+		tb.Skip(err)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(engine.Close)
+	return engine
+}
+
+func mayDoWithout(err error, getenv func(string) string) bool {
+	return errors.Is(err, nodemodules.ErrNotInstalled) && !nodemodules.Required(getenv)
 }

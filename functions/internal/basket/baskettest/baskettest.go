@@ -4,7 +4,6 @@ package baskettest
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -13,7 +12,7 @@ import (
 
 	"patchbay/functions/internal/basket"
 	"patchbay/scripts/localdb"
-	"patchbay/scripts/nodemodules"
+	"patchbay/scripts/localdb/localdbtest"
 	"patchbay/shared/handle"
 	"patchbay/shared/principal"
 	"patchbay/shared/tool/tooltest"
@@ -31,22 +30,17 @@ type Shop struct {
 	now    time.Time
 }
 
-// Open starts an engine for one test; it ends with the test. The test is skipped where the engine is not installed.
-func Open(t testing.TB) *Shop {
+// Open starts an engine for one test; it ends with the test. The test is skipped where the engine is not installed,
+// unless the environment that getenv reads requires it.
+func Open(t testing.TB, getenv func(string) string) *Shop {
 	t.Helper()
-	engine, err := localdb.Start(t.Context(), localdb.Options{})
-	if errors.Is(err, nodemodules.ErrNotInstalled) && !nodemodules.Required(os.Getenv) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(engine.Close)
+	engine := localdbtest.Start(t, getenv)
 	client := localdb.Client(engine.URL)
 	if err := handle.CreateTable(t.Context(), client, "state"); err != nil {
 		t.Fatal(err)
 	}
 	shop := &Shop{engine: engine, now: Start}
+	var err error
 	if shop.Baskets, err = basket.New(handle.Table{DB: client, Name: "state"}, shop.Now); err != nil {
 		t.Fatal(err)
 	}
