@@ -17,15 +17,16 @@ const confirmationKey = "patchbay_confirmation"
 
 // confirmationForm is what a person fills in. The answer "accept" with the box left empty is no consent.
 var confirmationForm = json.RawMessage(`{"type":"object","properties":{"confirm":{"type":"boolean","title":"Do it",` +
-	`"description":"Tick to let this call run, with exactly these arguments, once.","default":false}},"required":["confirm"]}`)
+	`"description":"Tick to let this call run, with exactly these arguments, once.","default":false}},` +
+	`"required":["confirm"]}`)
 
 // askConfirmation asks a person, through the client, whether the call may run. It writes nothing down: the question
 // comes back inside requestState, bound to these arguments.
 func (c *call) askConfirmation(ctx context.Context) (reply, error) {
 	name := c.entry.Tool.Name
 	if !c.Modern {
-		return c.toolError(outcomeCannotAsk, "%s runs only after a person has confirmed it. This client speaks revision %s of "+
-			"MCP, over which a stateless server cannot ask; a client of revision %s can confirm it. Nothing has run.",
+		return c.toolError(outcomeCannotAsk, "%s runs only after a person has confirmed it. This client speaks revision %s "+
+			"of MCP, over which a stateless server cannot ask; a client of revision %s can confirm it. Nothing has run.",
 			name, c.ProtocolVersion, mcp.Version20260728), nil
 	}
 	required := capabilities{}
@@ -85,8 +86,8 @@ func (c *call) readConfirmation(state seal.State, responses json.RawMessage) rep
 		return c.toolError(outcomeDeclined, "The question whether %s may run was closed without an answer. Nothing has run.",
 			c.entry.Tool.Name)
 	}
-	return c.toolError(outcomeDeclined, "The user declined to let %s run. Nothing has run; do not try again unless asked to.",
-		c.entry.Tool.Name)
+	return c.toolError(outcomeDeclined, "The user declined to let %s run. Nothing has run; do not try again unless "+
+		"asked to.", c.entry.Tool.Name)
 }
 
 // longestShown is how much of one argument a confirmation shows, in characters: enough to recognize it.
@@ -146,7 +147,8 @@ func shownValue(value json.RawMessage, secret bool) string {
 // direction of text (Unicode Standard Annex 9).
 func visible(r rune) rune {
 	switch {
-	case r < 0x20, r >= 0x7f && r <= 0x9f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f:
+	case r < 0x20, r >= 0x7f && r <= 0x9f,
+		r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f:
 		return -1
 	}
 	return r

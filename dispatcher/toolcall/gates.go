@@ -98,8 +98,8 @@ func (c *call) count(ctx context.Context, tool string, limit ratelimit.Limit) (r
 	if tool != "" {
 		what = tool
 	}
-	return c.toolError(outcomeLimited, "%s may be called %d times in %d seconds, and this caller has done so. Nothing has "+
-		"run. Try again in %d seconds.", what, limit.Calls, int(limit.Window.Seconds()), int(wait.Seconds()+0.999)), nil
+	return c.toolError(outcomeLimited, "%s may be called %d times in %d seconds, and this caller has done so. Nothing "+
+		"has run. Try again in %d seconds.", what, limit.Calls, int(limit.Window.Seconds()), int(wait.Seconds()+0.999)), nil
 }
 
 // receiptLifetime is how long a dry run allows the real call.
@@ -138,8 +138,8 @@ func (c *call) checkReceipt(ctx context.Context) (reply, error) {
 		return nil, c.unrecordable(err)
 	}
 	if receipt == "" {
-		return c.toolError(outcomeDryRun, "%s runs only after a dry run of the same arguments in the last %d minutes. Nothing "+
-			"has run. Call it with %s set to true first, look at what it would do, then repeat the call without.",
+		return c.toolError(outcomeDryRun, "%s runs only after a dry run of the same arguments in the last %d minutes. "+
+			"Nothing has run. Call it with %s set to true first, look at what it would do, then repeat the call without.",
 			c.entry.Tool.Name, int(receiptLifetime.Minutes()), dryRunArgument), nil
 	}
 	if c.needsConfirmation() && !c.confirmed {

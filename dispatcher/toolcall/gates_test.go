@@ -52,7 +52,9 @@ func (r *recorded) askFor(t *testing.T, key, arguments string, change func(*tool
 }
 
 // answer sends the call again with a person's answer.
-func (r *recorded) answerWith(t *testing.T, state, response, arguments string, change func(*toolcall.Request)) (string, error) {
+func (r *recorded) answerWith(
+	t *testing.T, state, response, arguments string, change func(*toolcall.Request),
+) (string, error) {
 	t.Helper()
 	return r.ask(t, "", arguments, func(q *toolcall.Request) {
 		forms(q)
@@ -133,9 +135,15 @@ func TestUnconfirmedCallsDoNotRun(t *testing.T) {
 		"no answer":       {`{"action":"accept"}`, `{"who":"Ada"}`, nil, "input_required", 0},
 		"nonsense":        {`7`, `{"who":"Ada"}`, nil, "input_required", 0},
 		"other arguments": {yes, `{"who":"Eve"}`, nil, "", jsonrpc.CodeInvalidParams},
-		"another caller":  {yes, `{"who":"Ada"}`, func(q *toolcall.Request) { q.Principal = principal.Principal{Subject: "eve"} }, "", jsonrpc.CodeInvalidParams},
-		"altered":         {yes, `{"who":"Ada"}`, func(q *toolcall.Request) { q.Params.RequestState += "A" }, "", jsonrpc.CodeInvalidParams},
-		"state left out":  {yes, `{"who":"Ada"}`, func(q *toolcall.Request) { q.Params.HasState = false }, "input_required", 0},
+		"another caller": {yes, `{"who":"Ada"}`, func(q *toolcall.Request) {
+			q.Principal = principal.Principal{Subject: "eve"}
+		}, "", jsonrpc.CodeInvalidParams},
+		"altered": {yes, `{"who":"Ada"}`, func(q *toolcall.Request) {
+			q.Params.RequestState += "A"
+		}, "", jsonrpc.CodeInvalidParams},
+		"state left out": {yes, `{"who":"Ada"}`, func(q *toolcall.Request) {
+			q.Params.HasState = false
+		}, "input_required", 0},
 		"cannot be asked": {yes, `{"who":"Ada"}`, func(q *toolcall.Request) {
 			q.Params.HasState = false
 			q.Params.Meta.ClientCapabilities = json.RawMessage(`{}`)
@@ -176,7 +184,9 @@ func TestConfirmationUnderAnotherContract(t *testing.T) {
 // A caller's own key is the key also where a person confirms: the same wish, confirmed twice, runs once.
 func TestConfirmationWithOwnKey(t *testing.T) {
 	t.Parallel()
-	r := newRecorded(t, strings.Replace(confirmed, `"auditEvent"`, `"idempotency":{"mode":"key","ttl":"1h","whenAbsent":"refuse"},"auditEvent"`, 1), 1, nil)
+	keyRequired := strings.Replace(confirmed, `"auditEvent"`,
+		`"idempotency":{"mode":"key","ttl":"1h","whenAbsent":"refuse"},"auditEvent"`, 1)
+	r := newRecorded(t, keyRequired, 1, nil)
 	first, second := r.askFor(t, "wish", `{}`, nil), r.askFor(t, "wish", `{}`, nil)
 	for i, state := range []string{first.RequestState, second.RequestState} {
 		if got, err := r.answerWith(t, state, yes, `{}`, nil); err != nil || !strings.Contains(got, `{"n":1}`) {
@@ -197,8 +207,8 @@ func TestConfirmationShowsNoSecretsAndNoDisguise(t *testing.T) {
 		"deep":{"type":"object","properties":{"pin":{"type":"string","writeOnly":true}}},
 		"by_ref":{"$ref":"#/$defs/key"},"text":{"type":"string"},"long":{"type":"string"}},
 		"$defs":{"key":{"type":"string","writeOnly":true}}}`)
-	question := r.askFor(t, "", `{"password":"hunter2","deep":{"pin":"1234"},"by_ref":"k3y","text":"a\nb\u202ec\u0007","long":"`+
-		strings.Repeat("x", 1000)+`"}`, nil)
+	question := r.askFor(t, "", `{"password":"hunter2","deep":{"pin":"1234"},"by_ref":"k3y",`+
+		`"text":"a\nb\u202ec\u0007","long":"`+strings.Repeat("x", 1000)+`"}`, nil)
 	message := question.InputRequests["patchbay_confirmation"].Params.Message
 	for _, hidden := range []string{"hunter2", "1234", "k3y", "\u202e", "\u0007", strings.Repeat("x", 400)} {
 		if strings.Contains(message, hidden) {
@@ -276,7 +286,10 @@ func TestDryRunRequired(t *testing.T) {
 			t.Fatalf("%s: got %s, %v after %d runs, want %q and %d", step.name, got, err, r.runs.Load(), step.says, step.runs)
 		}
 	}
-	if _, err := r.ask(t, "", `{"who":"a"}`, func(q *toolcall.Request) { q.Principal = principal.Principal{Subject: "eve"} }); err != nil || r.runs.Load() != 4 {
+	_, err := r.ask(t, "", `{"who":"a"}`, func(q *toolcall.Request) {
+		q.Principal = principal.Principal{Subject: "eve"}
+	})
+	if err != nil || r.runs.Load() != 4 {
 		t.Errorf("another caller's dry run counts: %v after %d runs", err, r.runs.Load())
 	}
 }
@@ -307,7 +320,8 @@ func TestFailedDryRunLeavesNoReceipt(t *testing.T) {
 	if _, err := r.ask(t, "", `{"dryRun":true}`, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := r.ask(t, "", `{}`, nil); err != nil || !strings.Contains(got, "only after a dry run") || r.runs.Load() != 1 {
+	got, err := r.ask(t, "", `{}`, nil)
+	if err != nil || !strings.Contains(got, "only after a dry run") || r.runs.Load() != 1 {
 		t.Errorf("got %s, %v after %d runs", got, err, r.runs.Load())
 	}
 }
@@ -330,10 +344,12 @@ func TestStepUp(t *testing.T) {
 		caller principal.Principal
 		says   string
 	}{
-		"fresh":            {principal.Principal{Subject: "u", AuthTime: now - 10, ACR: "mfa"}, `{"n":1}`},
-		"too long ago":     {principal.Principal{Subject: "u", AuthTime: now - 1000, ACR: "mfa"}, "max_age"},
-		"too weak":         {principal.Principal{Subject: "u", AuthTime: now - 10, ACR: "pwd"}, "acr_values"},
-		"both":             {principal.Principal{Subject: "u", AuthTime: now - 1000}, "and a sign-in at most 900 seconds ago"},
+		"fresh":        {principal.Principal{Subject: "u", AuthTime: now - 10, ACR: "mfa"}, `{"n":1}`},
+		"too long ago": {principal.Principal{Subject: "u", AuthTime: now - 1000, ACR: "mfa"}, "max_age"},
+		"too weak":     {principal.Principal{Subject: "u", AuthTime: now - 10, ACR: "pwd"}, "acr_values"},
+		"both": {
+			principal.Principal{Subject: "u", AuthTime: now - 1000}, "and a sign-in at most 900 seconds ago",
+		},
 		"no time is known": {principal.Principal{Subject: "u", ACR: "mfa"}, `{"n":1}`},
 		"nobody signed in": {principal.Principal{}, `{"n":1}`},
 	} {
@@ -353,16 +369,19 @@ func TestRateLimit(t *testing.T) {
 	t.Parallel()
 	r := newRecorded(t, `{"idempotency":{"mode":"key","ttl":"1h"},"rateLimit":{"calls":2,"perSeconds":86400}}`, 2, nil)
 	for i, step := range []struct{ key, says string }{
-		{"k1", `{"n":1}`}, {"k1", "replayed"}, {"k1", "replayed"}, {"k2", `{"n":2}`}, {"k3", "Try again in"}, {"k3", "Try again in"}, {"k2", "replayed"},
+		{"k1", `{"n":1}`}, {"k1", "replayed"}, {"k1", "replayed"}, {"k2", `{"n":2}`},
+		{"k3", "Try again in"}, {"k3", "Try again in"}, {"k2", "replayed"},
 	} {
 		if got, err := r.ask(t, step.key, `{}`, nil); err != nil || !strings.Contains(got, step.says) {
 			t.Errorf("call %d: got %s, %v, want %s", i, got, err, step.says)
 		}
 	}
-	if got, err := r.ask(t, "k3", `{}`, func(q *toolcall.Request) { q.Principal = principal.Principal{Subject: "u"} }); err != nil || !strings.Contains(got, `{"n":3}`) {
+	got, err := r.ask(t, "k3", `{}`, func(q *toolcall.Request) { q.Principal = principal.Principal{Subject: "u"} })
+	if err != nil || !strings.Contains(got, `{"n":3}`) {
 		t.Errorf("another caller: got %s, %v", got, err)
 	}
-	if got, err := r.ask(t, "k4", `{}`, func(q *toolcall.Request) { q.SourceIP = "192.0.2.1" }); err != nil || !strings.Contains(got, `{"n":4}`) {
+	got, err = r.ask(t, "k4", `{}`, func(q *toolcall.Request) { q.SourceIP = "192.0.2.1" })
+	if err != nil || !strings.Contains(got, `{"n":4}`) {
 		t.Errorf("another address: got %s, %v", got, err)
 	}
 }
@@ -389,7 +408,8 @@ func TestAudit(t *testing.T) {
 		}
 		outcomes = append(outcomes, record["outcome"].(string))
 	}
-	if got, want := fmt.Sprint(outcomes), "[input_required attempt ok]"; got != want || strings.Contains(log.String(), "sekrit") {
+	got, want := fmt.Sprint(outcomes), "[input_required attempt ok]"
+	if got != want || strings.Contains(log.String(), "sekrit") {
 		t.Errorf("outcomes %s, want %s: %s", got, want, &log)
 	}
 }
@@ -399,7 +419,8 @@ func TestPanicIsRecorded(t *testing.T) {
 	t.Parallel()
 	r := newRecorded(t, `{"auditEvent":"greeting.sent"}`, 1, nil)
 	var log, audit bytes.Buffer
-	r.callers[0].Log, r.callers[0].Audit = slog.New(slog.NewJSONHandler(&log, nil)), slog.New(slog.NewJSONHandler(&audit, nil))
+	r.callers[0].Log = slog.New(slog.NewJSONHandler(&log, nil))
+	r.callers[0].Audit = slog.New(slog.NewJSONHandler(&audit, nil))
 	r.answer = func(int64) ([]byte, error) { panic("broken") }
 	func() {
 		defer func() {

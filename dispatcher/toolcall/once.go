@@ -148,9 +148,9 @@ func (c *call) met(record ledger.Record) (reply, error) {
 			"one was not begun. Use a new key for a new wish, or repeat the earlier arguments to get the earlier result.",
 			name), nil
 	}
-	return c.toolError(outcomeUncertain, "An earlier call of %s with this key was begun, and nobody knows how it ended: it "+
-		"may have had its effect. It is not run again under this key. Check what it did, and if it did nothing, call again "+
-		"with a new key; or ask an operator (request id %s).", name, c.RequestID), nil
+	return c.toolError(outcomeUncertain, "An earlier call of %s with this key was begun, and nobody knows how it ended: "+
+		"it may have had its effect. It is not run again under this key. Check what it did, and if it did nothing, call "+
+		"again with a new key; or ask an operator (request id %s).", name, c.RequestID), nil
 }
 
 func secondsUntil(now, then time.Time) int {

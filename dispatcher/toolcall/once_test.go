@@ -48,7 +48,9 @@ func (f *counting) Invoke(context.Context, string, []byte) ([]byte, error) {
 	return f.answer(f.runs.Add(1))
 }
 
-func (f *counting) Stream(ctx context.Context, name string, payload []byte, progress func(invoke.Progress)) ([]byte, error) {
+func (f *counting) Stream(
+	ctx context.Context, name string, payload []byte, progress func(invoke.Progress),
+) ([]byte, error) {
 	progress(invoke.Progress{Progress: 1})
 	return f.Invoke(ctx, name, payload)
 }
@@ -61,8 +63,9 @@ func numbered(run int64) ([]byte, error) {
 const (
 	keyed      = `{"idempotency":{"mode":"key","whenAbsent":"run","ttl":"1h"},"execution":{"timeoutSeconds":3}}`
 	mustBeKey  = `{"idempotency":{"mode":"key","whenAbsent":"refuse","ttl":"1h"},"execution":{"timeoutSeconds":3}}`
-	byArgument = `{"idempotency":{"mode":"key","keyArgument":"who","whenAbsent":"run","ttl":"1h"},"execution":{"timeoutSeconds":3}}`
-	same       = `{"idempotency":{"mode":"arguments","ttl":"1h"},"execution":{"timeoutSeconds":3}}`
+	byArgument = `{"idempotency":{"mode":"key","keyArgument":"who","whenAbsent":"run","ttl":"1h"},` +
+		`"execution":{"timeoutSeconds":3}}`
+	same = `{"idempotency":{"mode":"arguments","ttl":"1h"},"execution":{"timeoutSeconds":3}}`
 )
 
 // recorded is a tool under a contract, called through several dispatchers that share one ledger.
@@ -125,17 +128,23 @@ func TestARepeatGetsTheRecordedResult(t *testing.T) {
 			q.Header.Del("Idempotency-Key")
 			q.Params.Meta.IdempotencyKey, q.Params.Meta.HasIdempotencyKey = "k1", true
 		},
-		"in both":             func(q *toolcall.Request) { q.Params.Meta.IdempotencyKey, q.Params.Meta.HasIdempotencyKey = "k1", true },
+		"in both": func(q *toolcall.Request) {
+			q.Params.Meta.IdempotencyKey, q.Params.Meta.HasIdempotencyKey = "k1", true
+		},
 		"spelled differently": func(q *toolcall.Request) { q.Params.Arguments = json.RawMessage(` { } `) },
-		"with progress":       func(q *toolcall.Request) { q.Progress = func(invoke.Progress) { t.Error("a replay reports progress") } },
+		"with progress": func(q *toolcall.Request) {
+			q.Progress = func(invoke.Progress) { t.Error("a replay reports progress") }
+		},
 	} {
 		got, err := r.ask(t, "k1", `{}`, change)
-		if err != nil || !strings.Contains(got, `"structuredContent":{"n":1}`) || !strings.Contains(got, `"dev.patchbay/replayed":true`) {
+		if err != nil || !strings.Contains(got, `"structuredContent":{"n":1}`) ||
+			!strings.Contains(got, `"dev.patchbay/replayed":true`) {
 			t.Errorf("%s: got %s, %v", name, got, err)
 		}
 	}
 	got, err := r.ask(t, "k1", `{}`, func(q *toolcall.Request) { q.Modern = false })
-	if want := `{"content":[],"structuredContent":{"n":1},"_meta":{"dev.patchbay/replayed":true}}`; err != nil || got != want {
+	want := `{"content":[],"structuredContent":{"n":1},"_meta":{"dev.patchbay/replayed":true}}`
+	if err != nil || got != want {
 		t.Errorf("an earlier revision: got %s, %v, want %s", got, err, want)
 	}
 	if r.runs.Load() != 1 {
@@ -168,7 +177,8 @@ func TestSameKeyWithOtherArgumentsIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := r.ask(t, "k1", `{"who":"b"}`, nil)
-	if err != nil || !strings.Contains(got, `"isError":true`) || !strings.Contains(got, "other arguments") || r.runs.Load() != 1 {
+	if err != nil || !strings.Contains(got, `"isError":true`) || !strings.Contains(got, "other arguments") ||
+		r.runs.Load() != 1 {
 		t.Errorf("got %s, %v after %d runs", got, err, r.runs.Load())
 	}
 }
@@ -198,7 +208,8 @@ func TestKeyArgument(t *testing.T) {
 			t.Errorf("call %d: got %s, %v", i, got, err)
 		}
 	}
-	if _, err := r.ask(t, "another", `{"who":"key-1"}`, nil); !errors.Is(err, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams}) {
+	_, err := r.ask(t, "another", `{"who":"key-1"}`, nil)
+	if !errors.Is(err, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams}) {
 		t.Errorf("two keys that differ: %v", err)
 	}
 }
@@ -206,8 +217,14 @@ func TestKeyArgument(t *testing.T) {
 func TestMalformedKeysAreRefused(t *testing.T) {
 	t.Parallel()
 	r := newRecorded(t, keyed, 1, nil)
-	for name, key := range map[string]string{"empty": "", "too long": strings.Repeat("k", 256), "control characters": "a\x01b"} {
-		_, err := r.ask(t, "", `{}`, func(q *toolcall.Request) { q.Params.Meta.IdempotencyKey, q.Params.Meta.HasIdempotencyKey = key, true })
+	for name, key := range map[string]string{
+		"empty":              "",
+		"too long":           strings.Repeat("k", 256),
+		"control characters": "a\x01b",
+	} {
+		_, err := r.ask(t, "", `{}`, func(q *toolcall.Request) {
+			q.Params.Meta.IdempotencyKey, q.Params.Meta.HasIdempotencyKey = key, true
+		})
 		if !errors.Is(err, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams}) || mcp.Status(err) != http.StatusBadRequest {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -221,7 +238,8 @@ func TestWithoutKeyWhereOneIsNeeded(t *testing.T) {
 	t.Parallel()
 	r := newRecorded(t, mustBeKey, 1, nil)
 	got, err := r.ask(t, "", `{}`, nil)
-	if err != nil || !strings.Contains(got, "Idempotency-Key") || !strings.Contains(got, `"isError":true`) || r.runs.Load() != 0 {
+	if err != nil || !strings.Contains(got, "Idempotency-Key") || !strings.Contains(got, `"isError":true`) ||
+		r.runs.Load() != 0 {
 		t.Errorf("got %s, %v after %d runs", got, err, r.runs.Load())
 	}
 }
@@ -282,7 +300,9 @@ func TestOutcomes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRecorded(t, `{"idempotency":{"mode":"key","whenAbsent":"run","ttl":"1h"},"execution":{"timeoutSeconds":3},
-				"failureModes":[{"code":"refused","description":"d","effect":"none"},{"code":"half_done","description":"d","effect":"unknown"}]}`, 1, nil)
+				"failureModes":[
+					{"code":"refused","description":"d","effect":"none"},
+					{"code":"half_done","description":"d","effect":"unknown"}]}`, 1, nil)
 			r.answer = func(run int64) ([]byte, error) {
 				if run == 1 {
 					return test.first, test.err
@@ -301,7 +321,8 @@ func TestOutcomes(t *testing.T) {
 }
 
 func failure(code string) []byte {
-	return fmt.Appendf(nil, `{"content":[{"type":"text","text":%q}],"isError":true,"_meta":{"dev.patchbay/failure":{"code":%q}}}`, code, code)
+	return fmt.Appendf(nil, `{"content":[{"type":"text","text":%q}],"isError":true,`+
+		`"_meta":{"dev.patchbay/failure":{"code":%q}}}`, code, code)
 }
 
 // A tool that says it is idempotent runs again after an outcome that nobody knows.
@@ -346,14 +367,18 @@ type failing struct {
 
 var errDown = errors.New("the database is down: sekrit")
 
-func (f *failing) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+func (f *failing) GetItem(
+	ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options),
+) (*dynamodb.GetItemOutput, error) {
 	if f.reads {
 		return nil, errDown
 	}
 	return f.DB.GetItem(ctx, in, o...)
 }
 
-func (f *failing) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+func (f *failing) PutItem(
+	ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options),
+) (*dynamodb.PutItemOutput, error) {
 	key, _ := in.Item[ledger.PartitionKey].(*types.AttributeValueMemberS)
 	result := key != nil && strings.HasPrefix(key.Value, "RESULT#")
 	if (f.results && result) || (f.leases && !result) {
@@ -413,7 +438,9 @@ func TestKeyTravelsThroughRounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, replayed := range []bool{false, true, true} {
-		got, err := r.ask(t, "", `{}`, func(q *toolcall.Request) { q.Params.RequestState, q.Params.HasState = question.RequestState, true })
+		got, err := r.ask(t, "", `{}`, func(q *toolcall.Request) {
+			q.Params.RequestState, q.Params.HasState = question.RequestState, true
+		})
 		if err != nil || !strings.Contains(got, `{"n":2}`) || strings.Contains(got, "replayed") != replayed {
 			t.Errorf("round two, time %d: got %s, %v", i, got, err)
 		}

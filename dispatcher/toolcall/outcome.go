@@ -70,7 +70,8 @@ func (c *call) failed(err error) reply {
 		return c.toolError(outcomeTooLarge, "The arguments for %s are too large: a call may carry at most %d MB. The tool "+
 			"was not started; send less.", name, function.MaxPayload>>20)
 	case errors.Is(err, function.ErrGone):
-		return c.toolError(outcomeGone, "%s is not available at the moment, and nothing has run. Try again in a minute.", name)
+		return c.toolError(outcomeGone, "%s is not available at the moment, and nothing has run. Try again in a "+
+			"minute.", name)
 	case errors.Is(err, function.ErrDeadline):
 		return c.toolError(outcomeDeadline, "%s did not answer in time. It may still finish, so its effects are unknown. "+
 			"Ask for less at once, or check before trying again (request id %s).", name, c.RequestID)

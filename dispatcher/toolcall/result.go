@@ -27,8 +27,9 @@ const (
 // protocol's shape or the tool's own outputSchema is a defect of the tool: logged, and a clean error for the client.
 func (c *call) finish(ctx context.Context, answer []byte) (reply, trace, error) {
 	if most := c.entry.Tool.Contract.MaxResultBytes; most > 0 && len(answer) > most {
-		return c.toolError(outcomeResultTooLarge, "The answer of %s is larger than it may be (%d bytes; allowed: %d). It has "+
-			"run. Ask for less: narrow the arguments or use a smaller limit.", c.entry.Tool.Name, len(answer), most), traceAnswered, nil
+		return c.toolError(outcomeResultTooLarge, "The answer of %s is larger than it may be (%d bytes; allowed: %d). It "+
+			"has run. Ask for less: narrow the arguments or use a smaller limit.",
+			c.entry.Tool.Name, len(answer), most), traceAnswered, nil
 	}
 	members, err := c.readAnswer(answer)
 	if err != nil {
@@ -91,8 +92,8 @@ func failureCode(members reply) string {
 
 func (c *call) broken(cause error) reply {
 	c.cause = cause
-	return c.toolError(outcomeDefect, "%s answered in a way that breaks its own contract, so its answer was discarded. It "+
-		"has run, and its effects are unknown. Tell an operator the request id %s.", c.entry.Tool.Name, c.RequestID)
+	return c.toolError(outcomeDefect, "%s answered in a way that breaks its own contract, so its answer was discarded. "+
+		"It has run, and its effects are unknown. Tell an operator the request id %s.", c.entry.Tool.Name, c.RequestID)
 }
 
 // readAnswer returns the members of the tool's result.

@@ -19,8 +19,8 @@ import (
 )
 
 const askForm = `{"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":{
-	"mode":"form","message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string","minLength":2}},
-	"required":["name"]}}}},"requestState":"tool state"}`
+	"mode":"form","message":"Who?","requestedSchema":{"type":"object",
+	"properties":{"name":{"type":"string","minLength":2}},"required":["name"]}}}},"requestState":"tool state"}`
 
 // rounds plays several rounds of one call against one sealer.
 type rounds struct {
@@ -38,7 +38,9 @@ func newRounds(t *testing.T, options seal.Options) *rounds {
 }
 
 // call plays one round. A nil state sends none.
-func (r *rounds) call(t *testing.T, state *string, responses string, change func(*toolcall.Request)) (json.RawMessage, error) {
+func (r *rounds) call(
+	t *testing.T, state *string, responses string, change func(*toolcall.Request),
+) (json.RawMessage, error) {
 	t.Helper()
 	request := &toolcall.Request{
 		RequestID: "r", ProtocolVersion: mcp.Version20260728, Modern: true, Header: http.Header{},
@@ -96,7 +98,8 @@ func TestRoundGoesOnWhereItStopped(t *testing.T) {
 	r := newRounds(t, seal.Options{})
 	state := r.ask(t, nil)
 	r.answer = `{"content":[],"structuredContent":{"n":1}}`
-	if _, err := r.call(t, &state, `{"who":{"action":"accept","content":{"name":"Ada"}},"extra":{"action":"accept"}}`, nil); err != nil {
+	responses := `{"who":{"action":"accept","content":{"name":"Ada"}},"extra":{"action":"accept"}}`
+	if _, err := r.call(t, &state, responses, nil); err != nil {
 		t.Fatal(err)
 	}
 	got := r.envelope(t)
@@ -152,9 +155,13 @@ func TestStateOfAnotherCallOpensNothing(t *testing.T) {
 	clock := func() time.Time { return now }
 	var messages []string
 	for name, change := range map[string]func(*rounds, *string, *toolcall.Request){
-		"another caller":    func(_ *rounds, _ *string, q *toolcall.Request) { q.Principal = principal.Principal{Subject: "eve"} },
-		"another issuer":    func(_ *rounds, _ *string, q *toolcall.Request) { q.Principal.Issuer = "i2" },
-		"other arguments":   func(_ *rounds, _ *string, q *toolcall.Request) { q.Params.Arguments = json.RawMessage(`{"who":"x"}`) },
+		"another caller": func(_ *rounds, _ *string, q *toolcall.Request) {
+			q.Principal = principal.Principal{Subject: "eve"}
+		},
+		"another issuer": func(_ *rounds, _ *string, q *toolcall.Request) { q.Principal.Issuer = "i2" },
+		"other arguments": func(_ *rounds, _ *string, q *toolcall.Request) {
+			q.Params.Arguments = json.RawMessage(`{"who":"x"}`)
+		},
 		"altered":           func(_ *rounds, s *string, _ *toolcall.Request) { *s = (*s)[:len(*s)-2] + "AA" },
 		"cut":               func(_ *rounds, s *string, _ *toolcall.Request) { *s = (*s)[:len(*s)/2] },
 		"empty":             func(_ *rounds, s *string, _ *toolcall.Request) { *s = "" },
@@ -172,7 +179,8 @@ func TestStateOfAnotherCallOpensNothing(t *testing.T) {
 			change(r, &state, q)
 			q.Params.RequestState = state
 		})
-		if !errors.Is(err, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams}) || mcp.Status(err) != http.StatusBadRequest || len(r.invoked) > 0 {
+		if !errors.Is(err, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams}) ||
+			mcp.Status(err) != http.StatusBadRequest || len(r.invoked) > 0 {
 			t.Errorf("%s: got %v after %v", name, err, r.invoked)
 			continue
 		}
@@ -218,13 +226,17 @@ func TestOnlyDeclaredCapabilitiesAreAsked(t *testing.T) {
 		"url, empty means form":  {link, `{"elicitation":{}}`, `{"elicitation":{"url":{}}}`},
 		"sampling":               {ask(`{"method":"sampling/createMessage","params":{}}`), `{"sampling":{}}`, ``},
 		"sampling, nothing":      {ask(`{"method":"sampling/createMessage","params":{}}`), `{}`, `{"sampling":{}}`},
-		"sampling with tools":    {ask(`{"method":"sampling/createMessage","params":{"tools":[]}}`), `{"sampling":{}}`, `{"sampling":{"tools":{}}}`},
-		"roots":                  {ask(`{"method":"roots/list"}`), `{"roots":{}}`, ``},
-		"roots, nothing":         {ask(`{"method":"roots/list"}`), `{"sampling":{}}`, `{"roots":{}}`},
+		"sampling with tools": {
+			ask(`{"method":"sampling/createMessage","params":{"tools":[]}}`), `{"sampling":{}}`, `{"sampling":{"tools":{}}}`,
+		},
+		"roots":          {ask(`{"method":"roots/list"}`), `{"roots":{}}`, ``},
+		"roots, nothing": {ask(`{"method":"roots/list"}`), `{"sampling":{}}`, `{"roots":{}}`},
 	} {
 		r := newRounds(t, seal.Options{})
 		r.answer = test.answer
-		_, err := r.call(t, nil, "", func(q *toolcall.Request) { q.Params.Meta.ClientCapabilities = json.RawMessage(test.declared) })
+		_, err := r.call(t, nil, "", func(q *toolcall.Request) {
+			q.Params.Meta.ClientCapabilities = json.RawMessage(test.declared)
+		})
 		if test.missing == "" {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -247,15 +259,17 @@ func TestOnlyDeclaredCapabilitiesAreAsked(t *testing.T) {
 func TestBadQuestionsAreDefects(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]string{
-		"nothing asked":       `{"resultType":"input_required"}`,
-		"empty requests":      `{"resultType":"input_required","inputRequests":{}}`,
-		"no object":           `{"resultType":"input_required","inputRequests":[]}`,
-		"unknown method":      `{"resultType":"input_required","inputRequests":{"k":{"method":"tools/list"}}}`,
-		"no method":           `{"resultType":"input_required","inputRequests":{"k":{}}}`,
-		"form without schema": `{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"message":"m"}}}}`,
-		"unsafe link":         `{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"mode":"url","url":"javascript:alert(1)"}}}}`,
-		"state no string":     `{"resultType":"input_required","requestState":{}}`,
-		"state too large":     `{"resultType":"input_required","requestState":"` + strings.Repeat("x", 32<<10) + `"}`,
+		"nothing asked":  `{"resultType":"input_required"}`,
+		"empty requests": `{"resultType":"input_required","inputRequests":{}}`,
+		"no object":      `{"resultType":"input_required","inputRequests":[]}`,
+		"unknown method": `{"resultType":"input_required","inputRequests":{"k":{"method":"tools/list"}}}`,
+		"no method":      `{"resultType":"input_required","inputRequests":{"k":{}}}`,
+		"form without schema": `{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create",` +
+			`"params":{"message":"m"}}}}`,
+		"unsafe link": `{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create",` +
+			`"params":{"mode":"url","url":"javascript:alert(1)"}}}}`,
+		"state no string": `{"resultType":"input_required","requestState":{}}`,
+		"state too large": `{"resultType":"input_required","requestState":"` + strings.Repeat("x", 32<<10) + `"}`,
 	} {
 		r := newRounds(t, seal.Options{})
 		r.answer = answer
@@ -281,7 +295,8 @@ func TestEarlierRevisionsCannotBeAsked(t *testing.T) {
 	r := newRounds(t, seal.Options{})
 	r.answer = askForm
 	raw, err := r.call(t, nil, "", func(q *toolcall.Request) { q.Modern, q.ProtocolVersion = false, mcp.Version20251125 })
-	if err != nil || !strings.Contains(string(raw), mcp.Version20260728) || !strings.Contains(string(raw), `"isError":true`) {
+	if err != nil || !strings.Contains(string(raw), mcp.Version20260728) ||
+		!strings.Contains(string(raw), `"isError":true`) {
 		t.Errorf("got %s, %v", raw, err)
 	}
 }

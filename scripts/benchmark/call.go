@@ -31,15 +31,16 @@ const requestMeta = `"_meta":{"` + mcp.MetaProtocolVersion + `":"` + mcp.Version
 const arguments = `{"station":"Lobith","unit":"cm","days":3}`
 
 // toolAnswer is what the tool's function answers to them.
-const toolAnswer = `{"content":[{"type":"text","text":"{\"station\":\"Lobith\",\"level\":873,\"trend\":\"falling\"}"}],` +
+const toolAnswer = `{"content":[{"type":"text",` +
+	`"text":"{\"station\":\"Lobith\",\"level\":873,\"trend\":\"falling\"}"}],` +
 	`"structuredContent":{"station":"Lobith","level":873,"trend":"falling"}}`
 
 // message is one request to the endpoint.
 type message struct{ method, name, body string }
 
 func callOf(name string) message {
-	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments + `,` +
-		requestMeta + `}}`
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments +
+		`,` + requestMeta + `}}`
 	return message{mcp.MethodToolsCall, name, body}
 }
 

@@ -64,7 +64,8 @@ func TestGoLeavesAnUnchangedBootstrapAlone(t *testing.T) {
 			if os.SameFile(greetBefore, stat(t, greet)) {
 				t.Error("the bootstrap of greet was not replaced though its source changed")
 			}
-			if after, err := running.Stat(); err != nil || after.Size() != greetBefore.Size() || after.ModTime() != greetBefore.ModTime() {
+			after, err := running.Stat()
+			if err != nil || after.Size() != greetBefore.Size() || after.ModTime() != greetBefore.ModTime() {
 				t.Errorf("the old bootstrap of greet changed under whoever runs it: %v", err)
 			}
 		})

@@ -157,8 +157,8 @@ func TestEngineEndsWithItsParent(t *testing.T) {
 	}
 }
 
-// Any page that is open on this machine can reach the engine's port: from its own origin, or from a name of its own that
-// resolves to 127.0.0.1.
+// Any page that is open on this machine can reach the engine's port: from its own origin, or from a name of its own
+// that resolves to 127.0.0.1.
 func TestWebPagesAreRefused(t *testing.T) {
 	t.Parallel()
 	engine := start(t, Options{})

@@ -99,7 +99,8 @@ func (s *Stack) existingDir() string {
 	return filepath.Join(s.module, "tests", "integration", "existing")
 }
 
-// existingName is the name of an existing function: of local:NAME, or of arn:aws:lambda:REGION:ACCOUNT:function:NAME:ALIAS.
+// existingName is the name of an existing function: of local:NAME, or of
+// arn:aws:lambda:REGION:ACCOUNT:function:NAME:ALIAS.
 func existingName(function contract.Function) string {
 	if name, ok := function.Local(); ok {
 		return name
@@ -251,8 +252,8 @@ func (d *deployment) dispatcher() (string, error) {
 	})
 }
 
-// sealKeys returns the file with the keys that seal requestState, made at the first start and kept, so that a round that
-// was open over a restart can go on.
+// sealKeys returns the file with the keys that seal requestState, made at the first start and kept, so that a round
+// that was open over a restart can go on.
 func (d *deployment) sealKeys() (string, error) {
 	file := filepath.Join(d.options.Data, "seal-keys.json")
 	if _, err := os.Stat(file); err == nil {

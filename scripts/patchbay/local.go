@@ -50,7 +50,8 @@ One Ctrl-C ends it all.`,
 	flags.StringVar(&options.Functions, "functions", "", "the folder of functions (default functions in the module)")
 	flags.StringVar(&options.Existing, "existing", "", "the folder with the code of functions that contracts name by ARN "+
 		"or as local:NAME (default tests/integration/existing in the module)")
-	flags.StringVar(&options.Data, "data", "", "where what is built and the tables are kept (default .patchbay in the module)")
+	flags.StringVar(&options.Data, "data", "", "where what is built and the tables are kept (default .patchbay in "+
+		"the module)")
 	flags.DurationVar(&options.AnswerWithin, "answer-within", 0, "how long the gateway waits for an answer, and so the "+
 		"longest that a contract may take (default what the longest contract needs)")
 	flags.DurationVar(options.CacheTTL, "cache-ttl", 5*time.Second, "how long clients may keep lists; 0 is not at all")
@@ -99,18 +100,20 @@ func logTo(w io.Writer) func(string, []byte) {
 
 // help tells how to call a tool, for whoever reads the terminal.
 func help(stack *localstack.Stack) string {
-	return strings.NewReplacer("URL", stack.URL).Replace(`
+	const meta = `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	return strings.NewReplacer("URL", stack.URL, "META", meta).Replace(`
 List the tools:
 
   curl -s URL -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
     -H 'MCP-Protocol-Version: 2026-07-28' -H 'Mcp-Method: tools/list' \
-    -d '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}'
+    -d '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":META}}'
 
 Call one:
 
   curl -s URL -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
     -H 'MCP-Protocol-Version: 2026-07-28' -H 'Mcp-Method: tools/call' -H 'Mcp-Name: get_weather' \
-    -d '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get_weather","arguments":{"location":"Oslo"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}'
+    -d '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get_weather",` +
+		`"arguments":{"location":"Oslo"},"_meta":META}}'
 
 Connect the MCP Inspector:
 

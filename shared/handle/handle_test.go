@@ -308,7 +308,11 @@ func TestOptionsThatAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		table  handle.Table
 		caller handle.Caller
-	}{{handle.Table{Name: "t"}, caller}, {handle.Table{DB: &watchedDB{}}, caller}, {handle.Table{DB: &watchedDB{}, Name: "t"}, nil}} {
+	}{
+		{handle.Table{Name: "t"}, caller},
+		{handle.Table{DB: &watchedDB{}}, caller},
+		{handle.Table{DB: &watchedDB{}, Name: "t"}, nil},
+	} {
 		if _, err := handle.New[basket](test.table, test.caller, good); err == nil {
 			t.Errorf("%+v was accepted", test.table)
 		}

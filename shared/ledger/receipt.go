@@ -11,8 +11,8 @@ const receiptVersion = 1
 
 func receiptKey(of ID) key { return key{"RECEIPT#" + hex.EncodeToString(of[:]), "RECEIPT"} }
 
-// PutReceipt keeps the receipt of a dry run until ends. Of is the dry run's caller, tool and arguments; a receipt that is
-// there already is replaced. It costs one small write.
+// PutReceipt keeps the receipt of a dry run until ends. Of is the dry run's caller, tool and arguments; a receipt that
+// is there already is replaced. It costs one small write.
 func (l *Ledger) PutReceipt(ctx context.Context, of ID, receipt string, ends time.Time) error {
 	k := receiptKey(of)
 	record := newItem(k, receiptVersion, ceilUnix(ends)).with("receipt", text(receipt))

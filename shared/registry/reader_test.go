@@ -280,7 +280,8 @@ func TestFrozenRead(t *testing.T) {
 	}
 }
 
-// TestReadsThatAreNotShared has a read of HEAD hang, as one does through a freeze, for callers who must not wait for it.
+// TestReadsThatAreNotShared has a read of HEAD hang, as one does through a freeze, for callers who must not wait for
+// it.
 func TestReadsThatAreNotShared(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

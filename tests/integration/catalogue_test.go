@@ -60,8 +60,9 @@ func copies(t *testing.T, s *server, n int) []registry.Publication {
 	for i := range publications {
 		tool, problems := contract.Parse("bulk/tool.json", fmt.Appendf(nil, `{"name":"bulk_%05d",
 			"description":"One of very many tools, which greets somebody by name.",
-			"inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"Whom to greet.","default":"nobody"}},
-			"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false},
+			"inputSchema":{"type":"object","additionalProperties":false,
+			"properties":{"name":{"type":"string","description":"Whom to greet.","default":"nobody"}}},
+			"annotations":{"readOnlyHint":true,"openWorldHint":false},
 			"contract":{"risk":"low","autonomous":true,"function":{"runtime":"go"}}}`, i))
 		if err := problems.Err(); err != nil {
 			t.Fatal(err)
@@ -98,7 +99,8 @@ func TestTenThousandTools(t *testing.T) {
 		cursor = next
 		if page == 1 {
 			// The tool that the cursor points at goes, and the list goes on behind it.
-			if _, err := s.Publisher().Publish(t.Context(), "bulk", append(bulk[:len(all)-1:len(all)-1], bulk[len(all):]...)); err != nil {
+			rest := append(bulk[:len(all)-1:len(all)-1], bulk[len(all):]...)
+			if _, err := s.Publisher().Publish(t.Context(), "bulk", rest); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -111,7 +113,8 @@ func TestTenThousandTools(t *testing.T) {
 			t.Errorf("%s says %+v", name, got)
 		}
 	}
-	if a := readAnswer(t, post(t, s.URL, "tools/call", "bulk_10000", callParams("bulk_10000", `{}`))); a.Error == nil || a.Error.Code != -32602 {
+	a := readAnswer(t, post(t, s.URL, "tools/call", "bulk_10000", callParams("bulk_10000", `{}`)))
+	if a.Error == nil || a.Error.Code != -32602 {
 		t.Errorf("a name that nobody published: %+v", a)
 	}
 }

@@ -87,7 +87,9 @@ func mails(t *testing.T, text string) []string {
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(strings.Split(string(data), "\n"), func(line string) bool { return !strings.Contains(line, text) })
+	return slices.DeleteFunc(strings.Split(string(data), "\n"), func(line string) bool {
+		return !strings.Contains(line, text)
+	})
 }
 
 func TestOnlyKnownCallersGetIn(t *testing.T) {
@@ -106,8 +108,9 @@ func TestOnlyKnownCallersGetIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		response.Body.Close()
-		if response.StatusCode != http.StatusUnauthorized || response.Header.Get("WWW-Authenticate") == "" {
-			t.Errorf("token %q: status %d, WWW-Authenticate %q", token, response.StatusCode, response.Header.Get("WWW-Authenticate"))
+		challenge := response.Header.Get("WWW-Authenticate")
+		if response.StatusCode != http.StatusUnauthorized || challenge == "" {
+			t.Errorf("token %q: status %d, WWW-Authenticate %q", token, response.StatusCode, challenge)
 		}
 	}
 }
@@ -120,13 +123,15 @@ func TestMailIsSentOnceAfterAPersonAgreed(t *testing.T) {
 	subject := fmt.Sprintf("once %d", time.Now().UnixNano())
 	arguments := fmt.Sprintf(`{"to":["grace@example.com"],"subject":%q,"body":"Hello"}`, subject)
 	for token, says := range map[string]string{reader: "emails:send", late: "max_age"} {
-		if got := decodeResult(t, caller{s.URL, token}.call(t, tool, arguments, "")); !got.IsError || !strings.Contains(got.text(), says) {
+		got := decodeResult(t, caller{s.URL, token}.call(t, tool, arguments, ""))
+		if !got.IsError || !strings.Contains(got.text(), says) {
 			t.Errorf("%s: got %+v", token, got)
 		}
 	}
 	ada := caller{s.URL, sender}
 	question := ada.call(t, tool, arguments, "")
-	if !strings.Contains(string(question.Result), subject) || !strings.Contains(string(question.Result), "cannot be taken back") {
+	if !strings.Contains(string(question.Result), subject) ||
+		!strings.Contains(string(question.Result), "cannot be taken back") {
 		t.Errorf("the question is %s", question.Result)
 	}
 	if sent := mails(t, subject); len(sent) != 0 {
@@ -179,7 +184,8 @@ func TestBulkSendNeedsADryRunAndConsent(t *testing.T) {
 	if sent := len(mails(t, "third quarter")) - before; sent != plan.RecipientCount {
 		t.Errorf("sent %d mails, the preview said %d", sent, plan.RecipientCount)
 	}
-	if got := decodeResult(t, ada.confirm(t, tool, arguments, ada.call(t, tool, strings.TrimSuffix(arguments, "}")+`,"dryRun":false}`, ""))); !got.IsError {
+	again := ada.call(t, tool, strings.TrimSuffix(arguments, "}")+`,"dryRun":false}`, "")
+	if got := decodeResult(t, ada.confirm(t, tool, arguments, again)); !got.IsError {
 		t.Errorf("one dry run allowed two sends: %+v", got)
 	}
 }
@@ -196,11 +202,12 @@ func TestBasketsAreTheirCreators(t *testing.T) {
 			Quantity int
 		}
 	}
-	if err := json.Unmarshal(decodeResult(t, ada.call(t, "create_basket", `{}`, "")).StructuredContent, &basket); err != nil || basket.ID == "" {
+	created := decodeResult(t, ada.call(t, "create_basket", `{}`, ""))
+	if err := json.Unmarshal(created.StructuredContent, &basket); err != nil || basket.ID == "" {
 		t.Fatalf("got %+v, %v", basket, err)
 	}
-	view := fmt.Sprintf(`{"basket_id":%q}`, basket.ID)
-	if got := decodeResult(t, ada.call(t, "add_item", fmt.Sprintf(`{"basket_id":%q,"sku":"APPLE"}`, basket.ID), "")); got.IsError {
+	view, add := fmt.Sprintf(`{"basket_id":%q}`, basket.ID), fmt.Sprintf(`{"basket_id":%q,"sku":"APPLE"}`, basket.ID)
+	if got := decodeResult(t, ada.call(t, "add_item", add, "")); got.IsError {
 		t.Fatalf("got %+v", got)
 	}
 	foreign := decodeResult(t, bob.call(t, "view_basket", view, ""))
@@ -208,7 +215,8 @@ func TestBasketsAreTheirCreators(t *testing.T) {
 	if !foreign.IsError || foreign.text() != unknown.text() {
 		t.Errorf("a foreign basket says %q, an unknown one %q", foreign.text(), unknown.text())
 	}
-	if err := json.Unmarshal(decodeResult(t, ada.call(t, "view_basket", view, "")).StructuredContent, &basket); err != nil ||
+	viewed := decodeResult(t, ada.call(t, "view_basket", view, ""))
+	if err := json.Unmarshal(viewed.StructuredContent, &basket); err != nil ||
 		len(basket.Items) != 1 || basket.Items[0].SKU != "APPLE" || basket.Items[0].Quantity != 1 {
 		t.Errorf("got %+v, %v", basket, err)
 	}

@@ -131,7 +131,8 @@ func TestOtherLanguagesAndExistingFunctions(t *testing.T) {
 	if err := json.Unmarshal(got.StructuredContent, &quote); err != nil || quote.Price <= 0 || quote.Currency == "" {
 		t.Errorf("got %s, %v", got.StructuredContent, err)
 	}
-	if got := call(t, examples.URL, "convert_units", `{"value":1,"source":"km","target":"kg"}`); !got.IsError || internals.MatchString(got.text()) {
+	got = call(t, examples.URL, "convert_units", `{"value":1,"source":"km","target":"kg"}`)
+	if !got.IsError || internals.MatchString(got.text()) {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -25,7 +25,9 @@ func main() {
 }
 
 // forGateway answers as a function behind a streaming REST API does.
-func forGateway(answer string) func(context.Context, json.RawMessage) (*events.APIGatewayProxyStreamingResponse, error) {
+func forGateway(
+	answer string,
+) func(context.Context, json.RawMessage) (*events.APIGatewayProxyStreamingResponse, error) {
 	return func(context.Context, json.RawMessage) (*events.APIGatewayProxyStreamingResponse, error) {
 		return &events.APIGatewayProxyStreamingResponse{
 			StatusCode: 200,
