@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
@@ -13,16 +12,19 @@ import (
 type branch struct {
 	number int
 	leaves []leaf
+	more   int // leaves beyond those
 }
 
 // alternatives says in a usable way why no alternative fits. All reasons of all of them would bury the one that
 // counts, so it looks, in this order, for a plain choice of values and types, for a member that tells the
 // alternatives apart, for a choice of names, and at last takes the alternative that is nearest.
-func (e explainer) alternatives(at leaf, causes []*jsonschema.ValidationError) []leaf {
-	branches := make([]branch, len(causes))
-	for i, cause := range causes {
-		branches[i] = branch{i + 1, e.collect(cause)}
+func (e explainer) alternatives(at leaf) []leaf {
+	branches := make([]branch, len(at.causes))
+	for i, cause := range at.causes {
+		leaves, more := e.leaves(cause)
+		branches[i] = branch{i + 1, leaves, more}
 	}
+	at.causes = nil
 	fitting := slices.DeleteFunc(slices.Clone(branches), func(b branch) bool { return b.missesKind(at) })
 	if len(fitting) == 0 {
 		return e.plainChoice(at, branches)
@@ -56,14 +58,15 @@ func (e explainer) plainChoice(at leaf, branches []branch) []leaf {
 	for _, b := range branches {
 		for _, l := range b.leaves {
 			if len(l.path) == len(at.path) {
-				choice.allowed = append(choice.allowed, e.wanted(l)...)
+				choice.wants = append(choice.wants, l)
 			}
 		}
 	}
-	at.kind = oneOfAll{withoutRepeats(choice.allowed)}
+	at.kind = choice
 	return []leaf{at}
 }
 
+// wanted lists the values and types that a leaf asks for, each once.
 func (e explainer) wanted(l leaf) []string {
 	switch k := l.kind.(type) {
 	case *kind.Type:
@@ -73,7 +76,11 @@ func (e explainer) wanted(l leaf) []string {
 	case *kind.Enum:
 		return jsonTexts(k.Want)
 	case oneOfAll:
-		return k.allowed
+		var all []string
+		for _, want := range k.wants {
+			all = append(all, e.wanted(want)...)
+		}
+		return withoutRepeats(all)
 	}
 	return nil
 }
@@ -97,37 +104,36 @@ func discriminator(at leaf, branches []branch) (leaf, bool) {
 		if len(first.path) != len(at.path)+1 {
 			continue
 		}
-		merged := first
-		var allowed []string
+		var choice oneOfAll
 		for _, b := range branches {
-			values := b.valuesWantedAt(first.path)
-			if values == nil {
-				allowed = nil
+			want, found := b.valuesWantedAt(first.path)
+			if !found {
+				choice.wants = nil
 				break
 			}
-			allowed = append(allowed, values...)
+			choice.wants = append(choice.wants, want)
 		}
-		if allowed != nil {
-			merged.kind = oneOfAll{withoutRepeats(allowed)}
+		if choice.wants != nil {
+			merged := first
+			merged.kind = choice
 			return merged, true
 		}
 	}
 	return leaf{}, false
 }
 
-func (b branch) valuesWantedAt(path []string) []string {
+// valuesWantedAt finds the leaf that lists the values for a place.
+func (b branch) valuesWantedAt(path []string) (leaf, bool) {
 	for _, l := range b.leaves {
 		if !slices.Equal(l.path, path) {
 			continue
 		}
-		switch k := l.kind.(type) {
-		case *kind.Const:
-			return []string{fullJSON(k.Want)}
-		case *kind.Enum:
-			return jsonTexts(k.Want)
+		switch l.kind.(type) {
+		case *kind.Const, *kind.Enum:
+			return l, true
 		}
 	}
-	return nil
+	return leaf{}, false
 }
 
 // choiceOfNames is the idiom anyOf: [{required: [a]}, {required: [b]}].
@@ -135,24 +141,32 @@ func choiceOfNames(at leaf, branches []branch) (leaf, bool) {
 	if len(branches) < 2 {
 		return leaf{}, false
 	}
-	var sets []string
 	for _, b := range branches {
-		var names []string
 		for _, l := range b.leaves {
 			if _, absent := l.kind.(missing); !absent || len(l.path) != len(at.path) {
 				return leaf{}, false
 			}
-			names = append(names, fullJSON(l.name))
 		}
-		slices.Sort(names)
-		sets = append(sets, strings.Join(names, " with "))
 	}
-	at.kind = needsOneOf{withoutRepeats(sets)}
+	at.kind = needsOneOf{branches}
 	return at, true
 }
 
-// needsOneOf lists sets of names of which one must be given.
-type needsOneOf struct{ sets []string }
+// needsOneOf is a choice of sets of names of which one must be given.
+type needsOneOf struct{ branches []branch }
+
+func (n needsOneOf) sets() []string {
+	sets := make([]string, len(n.branches))
+	for i, b := range n.branches {
+		names := make([]string, len(b.leaves))
+		for j, l := range b.leaves {
+			names[j] = fullJSON(l.name)
+		}
+		slices.Sort(names)
+		sets[i] = strings.Join(names, " with ")
+	}
+	return withoutRepeats(sets)
+}
 
 // nearestBranch takes the alternative whose discriminating member fits, and of those the one with the fewest failures.
 func (e explainer) nearestBranch(at leaf, all, fitting []branch) []leaf {
@@ -160,7 +174,7 @@ func (e explainer) nearestBranch(at leaf, all, fitting []branch) []leaf {
 		if order := a.wrongConstants(at) - b.wrongConstants(at); order != 0 {
 			return order
 		}
-		return len(a.leaves) - len(b.leaves)
+		return len(a.leaves) + a.more - len(b.leaves) - b.more
 	})
 	if len(all) == 1 {
 		return best.leaves
@@ -210,9 +224,11 @@ func (e explainer) titleOf(at leaf, number int) string {
 }
 
 func withoutRepeats(list []string) []string {
+	seen := make(map[string]bool, len(list))
 	var unique []string
 	for _, text := range list {
-		if !slices.Contains(unique, text) {
+		if !seen[text] {
+			seen[text] = true
 			unique = append(unique, text)
 		}
 	}

@@ -75,8 +75,8 @@ func assemble(root *jsonschema.Schema, g graph, d *document) (*Schema, error) {
 	if problem := s.index.checkCost(); problem != nil {
 		return nil, &CompileError{[]Problem{*problem}}
 	}
-	s.index.replacePropertyNames()
-	s.guard = newGuard(root, g)
+	s.index.replaceRules()
+	s.guard = newGuard(root, s.index)
 	filler, problems := newFiller(s, d)
 	if len(problems) > 0 {
 		return nil, &CompileError{d.inOrder(problems)}
@@ -100,7 +100,7 @@ func readDocument(raw json.RawMessage, limits Limits) (*document, []Problem) {
 	if problem != nil {
 		return nil, []Problem{*problem}
 	}
-	d := &document{raw: raw, value: value, spans: spans, draft: draft, limits: limits}
+	d := &document{raw: raw, value: value, spans: spans, draft: draft, limits: limits, patterns: patterns{known: map[string]pattern{}}}
 	if problem := d.walk(); problem != nil {
 		return nil, []Problem{*problem}
 	}
@@ -151,7 +151,7 @@ func (d *document) newCompiler() *jsonschema.Compiler {
 	c.DefaultDraft(d.draft)
 	c.AssertFormat()
 	c.UseLoader(refuseLoading{})
-	c.UseRegexpEngine(compilePattern)
+	c.UseRegexpEngine(d.patterns.compile)
 	registerFormats(c)
 	return c
 }
@@ -226,7 +226,8 @@ func (d *document) problemsOfMeta(base string, invalid *jsonschema.SchemaValidat
 	}
 	e := explainer{value: value, subject: "the schema"}
 	var problems []Problem
-	for _, l := range e.leaves(explained) {
+	leaves, _ := e.leaves(explained)
+	for _, l := range leaves {
 		pointer := base + pointerTo(stepsIn(value, l.path))
 		if f := e.describe(l); !taken[pointer] {
 			taken[pointer] = true

@@ -3,6 +3,7 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,6 +17,9 @@ const (
 	// maxDefaultBytes is how much text defaults may add to one value: an array of a million empty objects must not
 	// grow without bound.
 	maxDefaultBytes = 1 << 20
+	// maxDefaultSteps is how often a member or item may be held against what one schema says about defaults. That takes
+	// some tens of milliseconds.
+	maxDefaultSteps = 2_000_000
 )
 
 // filler inserts defaults into the text of a value.
@@ -59,6 +63,7 @@ type fillerBuilder struct {
 	document *document
 	nodes    map[*jsonschema.Schema]*node
 	order    []*node
+	spent    float64 // on checking defaults
 }
 
 // nodesOf are the nodes of a schema and of all that its $ref and allOf name.
@@ -175,15 +180,15 @@ func onlyUseful(nodes []*node) []*node {
 // check tries every default: it must not go on creating defaults without end, and its own schema must take it.
 func (b *fillerBuilder) check() []Problem {
 	var problems []Problem
-	added := 0 // by all of them, so that a hostile schema cannot make this take long
+	added, steps := 0, 0 // by all of them, so that a hostile schema cannot make this take long
 	for _, n := range b.order {
 		for _, p := range n.defaults {
-			one := edit{added: added}
+			one := edit{added: added, steps: steps}
 			value, err := one.run(p.nodes, p.value)
 			if err != nil {
 				return append(problems, Problem{Pointer: p.from, Message: "the default " + err.Error()})
 			}
-			added = one.added
+			added, steps = one.added, one.steps
 			if problem := b.checkDefault(n.schema.Properties[p.name], p, value); problem != nil {
 				problems = append(problems, *problem)
 			}
@@ -193,9 +198,12 @@ func (b *fillerBuilder) check() []Problem {
 }
 
 func (b *fillerBuilder) checkDefault(declared *jsonschema.Schema, p *property, text []byte) *Problem {
-	value, faults := parse(text, nil)
+	value, faults := parse(text)
 	if len(faults) > 0 {
 		return &Problem{Pointer: p.from, Message: "the default " + faults[0].message}
+	}
+	if b.spent += b.schema.guard.cost(declared, value); b.spent > maxCost {
+		return &Problem{p.from, "the default is too large to check, or all before it were", "fewer or smaller defaults"}
 	}
 	alone := *b.schema
 	alone.root = declared
@@ -221,6 +229,7 @@ type edit struct {
 	insert [][]byte
 	depth  int // of defaults inside defaults
 	added  int
+	steps  int
 	err    error
 }
 
@@ -265,14 +274,25 @@ func (e *edit) array(nodes []*node, pos, nesting int) int {
 		var below []*node
 		for _, n := range nodes {
 			if i < len(n.positions) {
-				below = join(below, n.positions[i])
+				below = e.join(below, n.positions[i])
 			} else {
-				below = join(below, n.items)
+				below = e.join(below, n.items)
 			}
+		}
+		if !e.spend(len(nodes)) {
+			return -1
 		}
 		return e.value(below, value, nesting+1)
 	})
 	return past(end)
+}
+
+// spend counts steps. It reports false, with an error set, when there were too many.
+func (e *edit) spend(steps int) bool {
+	if e.steps += steps; e.steps > maxDefaultSteps && e.err == nil {
+		e.err = errors.New("is too large to fill in defaults; give fewer items or members")
+	}
+	return e.err == nil
 }
 
 // past goes over the closing brace or bracket at end.
@@ -285,6 +305,9 @@ func past(end int) int {
 
 func (e *edit) object(nodes []*node, pos, nesting int) int {
 	seen := make([]bool, countDefaults(nodes))
+	if !e.spend(len(nodes) + len(seen)) {
+		return -1
+	}
 	empty := true
 	end := eachMember(e.text, pos, func(name string, value int) int {
 		empty = false
@@ -292,12 +315,15 @@ func (e *edit) object(nodes []*node, pos, nesting int) int {
 		first := 0
 		for _, n := range nodes {
 			if p := n.properties[name]; p != nil {
-				below = join(below, p.nodes)
+				below = e.join(below, p.nodes)
 				if p.value != nil {
 					seen[first+p.order] = true
 				}
 			}
 			first += len(n.defaults)
+		}
+		if !e.spend(len(nodes)) {
+			return -1
 		}
 		return e.value(below, value, nesting+1)
 	})
@@ -329,6 +355,9 @@ func (e *edit) addDefaults(nodes []*node, seen []bool, end int, empty bool) {
 			if seen[first+i] || slices.Contains(done, p.name) {
 				continue
 			}
+			if !e.spend(len(nodes) + len(done)) {
+				return
+			}
 			done = append(done, p.name)
 			if e.add(p, nodes, end, empty && len(done) == 1); e.err != nil {
 				return
@@ -342,7 +371,7 @@ func (e *edit) add(p *property, nodes []*node, end int, first bool) {
 	var below []*node
 	for _, n := range nodes {
 		if same := n.properties[p.name]; same != nil {
-			below = join(below, same.nodes)
+			below = e.join(below, same.nodes)
 		}
 	}
 	if e.depth == maxDefaultDepth {
@@ -350,8 +379,9 @@ func (e *edit) add(p *property, nodes []*node, end int, first bool) {
 			maxDefaultDepth, strconv.Quote(p.name))
 		return
 	}
-	inner := edit{depth: e.depth + 1, added: e.added}
+	inner := edit{depth: e.depth + 1, added: e.added, steps: e.steps}
 	value, err := inner.run(below, p.value)
+	e.steps = inner.steps
 	if err != nil {
 		e.err = err
 		return
@@ -376,10 +406,11 @@ func (e *edit) put(name string, value []byte, end int, first bool) {
 }
 
 // join adds to nodes those of more that it lacks. It does not write to the slices of the schema.
-func join(nodes, more []*node) []*node {
+func (e *edit) join(nodes, more []*node) []*node {
 	if nodes == nil {
 		return more
 	}
+	e.steps += len(nodes) * len(more)
 	nodes = slices.Clip(nodes)
 	for _, n := range more {
 		if !slices.Contains(nodes, n) {

@@ -39,16 +39,53 @@ func (e explainer) describe(l leaf) Failure {
 	shown := e.shown(path, value, known)
 	f := Failure{Path: readablePath(e.subject, path), Value: shown}
 	f.Problem, f.Allowed = e.words(l, path, value, shown != "")
+	if value == nil && known && wantsValue(l.kind) {
+		f.Problem = e.noValue(path, shown != "")
+	}
 	if l.note != "" {
 		f.Problem += " (" + l.note + ")"
 	}
+	f.Problem, f.Allowed = shorten(f.Problem, maxSentence), shorten(f.Allowed, maxSentence)
 	return f
+}
+
+// wantsValue reports that a kind is about what a value is, and not about what it has.
+func wantsValue(k any) bool {
+	switch k.(type) {
+	case *kind.Type, *kind.Enum, *kind.Const, oneOfAll:
+		return true
+	}
+	return false
+}
+
+// noValue is about null where it is not allowed. It is mostly meant for nothing, which is written by leaving it out.
+func (e explainer) noValue(path []step, shown bool) string {
+	problem := "is no value here"
+	if !shown {
+		problem = "is null, which is no value here"
+	}
+	switch {
+	case len(path) == 0:
+		return problem
+	case path[len(path)-1].item:
+		return problem + "; give one, or leave the item out"
+	case e.isRequired(path):
+		return problem + ", and one is needed"
+	}
+	return problem + "; give one, or leave " + strconv.Quote(shorten(path[len(path)-1].name, maxShown)) + " out"
+}
+
+func (e explainer) isRequired(path []step) bool {
+	last := len(path) - 1
+	return slices.ContainsFunc(e.at(path)[last], func(s *jsonschema.Schema) bool {
+		return slices.Contains(s.Required, path[last].name)
+	})
 }
 
 // valueAt is the value that the leaf is about; a leaf about a name has none that is worth showing.
 func (e explainer) valueAt(l leaf) (value any, known bool) {
 	switch l.kind.(type) {
-	case missing, unknown, badName:
+	case missing, unknown, miscased, badName:
 		return nil, false
 	}
 	value = e.value
@@ -73,7 +110,7 @@ func (e explainer) shown(path []step, value any, known bool) string {
 	if e.schema.index.secrets && (isComposite(value) || e.isSecret(path)) {
 		return ""
 	}
-	at, found := locate(e.raw, path)
+	at, found := e.locate(path)
 	if !found {
 		return shortJSON(value)
 	}
@@ -90,7 +127,7 @@ func isComposite(value any) bool {
 
 // isSecret reports that the value, or something around it, must not be shown.
 func (e explainer) isSecret(path []step) bool {
-	for _, level := range e.schema.at(path) {
+	for _, level := range e.at(path) {
 		for _, s := range level {
 			if entry := e.entry(s.Location); entry != nil && entry.secret {
 				return true
@@ -102,7 +139,7 @@ func (e explainer) isSecret(path []step) bool {
 
 // about is the first description of a place, in brackets, if the schema has one.
 func (e explainer) about(path []step) string {
-	levels := e.schema.at(path)
+	levels := e.at(path)
 	for _, s := range levels[len(path)] {
 		if s.Description != "" {
 			return " (" + oneLine(s.Description) + ")"
@@ -120,12 +157,12 @@ func (e explainer) words(l leaf, path []step, value any, shown bool) (problem, a
 	case *kind.Const:
 		return notAllowed(value, []string{fullJSON(k.Want)}, shown)
 	case oneOfAll:
-		return notAllowed(value, k.allowed, shown)
+		return notAllowed(value, e.wanted(l), shown)
 	case *kind.Format:
 		return "is not a valid " + k.Want, k.Want + " such as " + formatExample(k.Want) + e.about(path)
 	case *kind.Pattern:
-		return "does not match the pattern", k.Want + e.about(path)
-	case missing, unknown, badName, needsOneOf, *kind.FalseSchema:
+		return "does not match the pattern", e.wordsOnPattern(l, k.Want, path)
+	case missing, unknown, miscased, badName, needsOneOf, *kind.FalseSchema:
 		return e.wordsOnNames(l, path)
 	case *kind.Not:
 		return "is not allowed", "anything but " + e.excluded(l)
@@ -149,7 +186,7 @@ func wrongType(k *kind.Type, value any, shown bool) string {
 }
 
 func fitsWithoutQuotes(text string, want []string) bool {
-	value, faults := parse([]byte(text), nil)
+	value, faults := parse([]byte(text))
 	if len(faults) > 0 || len(text) > maxShown {
 		return false
 	}
@@ -164,13 +201,30 @@ func fitsWithoutQuotes(text string, want []string) bool {
 }
 
 func notAllowed(value any, allowed []string, shown bool) (problem, allowedText string) {
-	problem = "is not allowed"
+	problem, near := "is not allowed", ""
 	if text, ok := value.(string); ok && shown {
-		if near := nearest.Name(fullJSON(text), allowed); near != "" {
-			problem += ", did you mean " + near + "?"
+		if near = nearest.Name(fullJSON(text), allowed); near != "" {
+			problem += didYouMean(near)
 		}
 	}
-	return problem, strings.Join(allowed, ", ")
+	return problem, listed(allowed, near)
+}
+
+func didYouMean(near string) string { return " (did you mean " + near + "?)" }
+
+// wordsOnPattern leaves out the pattern where the description gives an example: that is easier to follow.
+func (e explainer) wordsOnPattern(l leaf, source string, path []step) string {
+	about := e.about(path)
+	p := e.broken(l).Pattern
+	if p == nil || !strings.HasPrefix(source, "^") || !strings.HasSuffix(source, "$") {
+		return source + about
+	}
+	for _, word := range strings.Fields(about) {
+		if word = strings.Trim(word, `.,;:!?()"'`+"`"); word != "" && p.MatchString(word) {
+			return strings.TrimSuffix(strings.TrimPrefix(about, " ("), ")")
+		}
+	}
+	return source + about
 }
 
 func (e explainer) wordsOnNames(l leaf, path []step) (problem, allowed string) {
@@ -182,19 +236,21 @@ func (e explainer) wordsOnNames(l leaf, path []step) (problem, allowed string) {
 		return "is missing", e.expected(path)
 	case unknown:
 		return e.unknownName(l)
+	case miscased:
+		return "is not a known name" + didYouMean(fullJSON(k.declared)), "names in exactly the case of the schema"
 	case badName:
 		why := l.kind.(badName).why
 		problem, allowed = e.words(why, nil, l.name, true)
 		return "has a name that " + problem, allowed
 	case needsOneOf:
-		return "lacks a member", "one of " + strings.Join(k.sets, ", ")
+		return "lacks a member", "one of " + listed(k.sets(), "")
 	}
 	return "is not allowed here", ""
 }
 
 // expected says what to put where something is missing: the type or the values, and the description.
 func (e explainer) expected(path []step) string {
-	levels := e.schema.at(path)
+	levels := e.at(path)
 	for _, s := range levels[len(path)] {
 		if text := expectation(s); text != "" {
 			return text + e.about(path)
@@ -208,7 +264,7 @@ func expectation(s *jsonschema.Schema) string {
 	case s.Const != nil:
 		return fullJSON(*s.Const)
 	case s.Enum != nil:
-		return strings.Join(jsonTexts(s.Enum.Values), ", ")
+		return listed(jsonTexts(s.Enum.Values), "")
 	case s.Format != nil && formatExample(s.Format.Name) != "":
 		return s.Format.Name + " such as " + formatExample(s.Format.Name)
 	case s.Types != nil:
@@ -220,17 +276,19 @@ func expectation(s *jsonschema.Schema) string {
 func (e explainer) unknownName(l leaf) (problem, allowed string) {
 	names := e.declaredNames(l)
 	problem = "is not a known name"
-	if near := nearest.Name(l.name, names); near != "" {
-		problem += ", did you mean " + strconv.Quote(near) + "?"
-	}
 	if len(names) == 0 {
 		return problem, "no names at all"
 	}
+	near := nearest.Name(l.name, names)
 	quoted := make([]string, len(names))
 	for i, name := range names {
 		quoted[i] = fullJSON(name)
 	}
-	return problem, strings.Join(quoted, ", ")
+	if near != "" {
+		near = fullJSON(near)
+		problem += didYouMean(near)
+	}
+	return problem, listed(quoted, near)
 }
 
 // declaredNames are the properties that the schema knows, in its order. additionalProperties only sees those beside
@@ -238,7 +296,7 @@ func (e explainer) unknownName(l leaf) (problem, allowed string) {
 func (e explainer) declaredNames(l leaf) []string {
 	schemas := []*jsonschema.Schema{e.broken(l)}
 	if schemas[0].UnevaluatedProperties != nil {
-		levels := e.schema.at(stepsIn(e.value, l.path))
+		levels := e.at(stepsIn(e.value, l.path))
 		schemas = levels[len(levels)-1]
 	}
 	offsets := map[string]int{}

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -20,7 +21,8 @@ type document struct {
 	byPointer map[string]*subschema
 	resources map[string]*resource // by URL without fragment
 	elsewhere []string             // pointers to schemas that only a reference makes one
-	twice     []Problem            // URLs and anchors that two schemas claim
+	patterns  patterns
+	twice     []Problem // URLs and anchors that two schemas claim
 }
 
 // subschema is one schema inside a document, the root included.
@@ -119,7 +121,7 @@ func (d *document) check() []Problem {
 		if object, ok := s.value.(map[string]any); ok {
 			problems = append(problems, d.checkDialect(s, object)...)
 			problems = append(problems, d.checkReferences(s, object)...)
-			problems = append(problems, checkPatterns(s, object)...)
+			problems = append(problems, d.checkPatterns(s, object)...)
 			problems = append(problems, checkCounts(s, object)...)
 		}
 	}
@@ -144,10 +146,15 @@ func (d *document) checkDialect(s *subschema, object map[string]any) []Problem {
 	return problems
 }
 
-func checkPatterns(s *subschema, object map[string]any) []Problem {
+func (d *document) checkPatterns(s *subschema, object map[string]any) []Problem {
 	var problems []Problem
 	check := func(pointer, source string) {
-		if _, err := compilePattern(source); err != nil {
+		_, err := d.patterns.compile(source)
+		switch {
+		case errors.Is(err, errManySteps):
+			problems = append(problems, Problem{pointer, err.Error(), fmt.Sprintf("at most %d in all patterns together, "+
+				"where each character and class is one, as often as it is repeated", maxInstructions)})
+		case err != nil:
 			problems = append(problems, Problem{pointer, err.Error(),
 				"RE2 syntax: no lookahead, lookbehind or backreference, no repeat beyond 1,000"})
 		}

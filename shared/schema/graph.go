@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
 // maxApplied is how many schemas may be applied to one and the same value through references and alternatives.
@@ -27,8 +26,8 @@ type graph struct {
 type index struct {
 	graph
 	entries map[string]*entry // by location
-	names   map[string]string // of all properties, by themselves
-	secrets bool              // some value must never be shown
+	names   *vocabulary
+	secrets bool // some value must never be shown
 }
 
 type entry struct {
@@ -39,7 +38,7 @@ type entry struct {
 }
 
 func newIndex(root *jsonschema.Schema, g graph, d *document) index {
-	ix := index{graph: g, entries: map[string]*entry{}, names: map[string]string{}}
+	ix := index{graph: g, entries: map[string]*entry{}, names: newVocabulary()}
 	queue := []*jsonschema.Schema{root}
 	for len(queue) > 0 {
 		s := queue[0]
@@ -53,7 +52,7 @@ func newIndex(root *jsonschema.Schema, g graph, d *document) index {
 		ix.entries[s.Location] = e
 		ix.secrets = ix.secrets || e.secret
 		for name := range s.Properties {
-			ix.names[name] = name
+			ix.names.add(name)
 		}
 		queue = append(queue, ix.inPlace(s)...)
 		queue = append(queue, ix.below(s)...)
@@ -190,36 +189,6 @@ func (c chainCounter) length(s *jsonschema.Schema) int {
 	return longest + 1
 }
 
-// replacePropertyNames does propertyNames by an extension. The library's own way reports the place of a bad name by a
-// slice that it goes on writing to, so that of two objects in a list the wrong one may be named.
-func (ix index) replacePropertyNames() {
-	for _, e := range ix.entries {
-		if names := e.schema.PropertyNames; names != nil {
-			e.schema.PropertyNames = nil
-			e.schema.Extensions = append(e.schema.Extensions, nameRule{names})
-		}
-	}
-}
-
-type nameRule struct{ names *jsonschema.Schema }
-
-// Validate implements jsonschema.SchemaExt.
-func (r nameRule) Validate(ctx *jsonschema.ValidatorContext, v any) {
-	object, _ := v.(map[string]any)
-	for name := range object {
-		var wrong *jsonschema.ValidationError
-		if err := r.names.Validate(name); asValidationError(err, &wrong) {
-			ctx.AddErrors([]*jsonschema.ValidationError{wrong}, &kind.PropertyNames{Property: name})
-		}
-	}
-}
-
-func asValidationError(err error, target **jsonschema.ValidationError) bool {
-	wrong, ok := err.(*jsonschema.ValidationError)
-	*target = wrong
-	return ok
-}
-
 // closure is the schemas and all that apply to the same value with them, each once, the given ones first.
 func closure(schemas []*jsonschema.Schema, edges func(*jsonschema.Schema) []*jsonschema.Schema) []*jsonschema.Schema {
 	list := make([]*jsonschema.Schema, 0, len(schemas))
@@ -240,20 +209,39 @@ func closure(schemas []*jsonschema.Schema, edges func(*jsonschema.Schema) []*jso
 	return list
 }
 
+// level is the schemas that may say something about one value.
+type level struct {
+	schemas []*jsonschema.Schema
+	below   map[step]*level
+}
+
 // at lists the schemas that may say something about the value at each step of a path, the root's first.
-func (s *Schema) at(path []step) [][]*jsonschema.Schema {
-	if s == nil {
-		return make([][]*jsonschema.Schema, len(path)+1)
+func (e explainer) at(path []step) [][]*jsonschema.Schema {
+	levels := make([][]*jsonschema.Schema, 0, len(path)+1)
+	if e.schema == nil {
+		return levels[:len(path)+1]
 	}
-	levels := [][]*jsonschema.Schema{closure([]*jsonschema.Schema{s.root}, s.inPlaceInOrder)}
+	if e.memory.root == nil {
+		e.memory.root = e.schema.newLevel([]*jsonschema.Schema{e.schema.root})
+	}
+	l := e.memory.root
+	levels = append(levels, l.schemas)
 	for _, st := range path {
-		var next []*jsonschema.Schema
-		for _, schema := range levels[len(levels)-1] {
-			next = append(next, stepInto(schema, st)...)
+		if l.below[st] == nil {
+			var next []*jsonschema.Schema
+			for _, schema := range l.schemas {
+				next = append(next, stepInto(schema, st)...)
+			}
+			l.below[st] = e.schema.newLevel(next)
 		}
-		levels = append(levels, closure(next, s.inPlaceInOrder))
+		l = l.below[st]
+		levels = append(levels, l.schemas)
 	}
 	return levels
+}
+
+func (s *Schema) newLevel(schemas []*jsonschema.Schema) *level {
+	return &level{closure(schemas, s.inPlaceInOrder), map[step]*level{}}
 }
 
 // inPlaceInOrder is inPlace in the order of the text, since maps have none.

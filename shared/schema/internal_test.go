@@ -31,7 +31,7 @@ func TestPatternsMeanWhatECMAScriptSays(t *testing.T) {
 		{`b`, []string{"abc"}, []string{"ac"}},
 	}
 	for _, test := range tests {
-		re, err := compilePattern(test.pattern)
+		re, err := compilePattern(test.pattern, maxInstructions)
 		if err != nil {
 			t.Errorf("%s: %v", test.pattern, err)
 			continue
@@ -48,7 +48,7 @@ func TestPatternsMeanWhatECMAScriptSays(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{`(?=x)`, `(?<!x)`, `(a)\1`, `\k<n>`, `a{1,1001}`, `[`, `\u12`, `\p{Nonsense}`} {
-		if _, err := compilePattern(bad); err == nil {
+		if _, err := compilePattern(bad, maxInstructions); err == nil {
 			t.Errorf("%s is taken", bad)
 		}
 	}
@@ -80,7 +80,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		value, faults := parse(text, nil)
+		value, faults := parse(text)
 		if len(faults) > 0 {
 			if onlySyntax(faults) && json.Valid(text) {
 				t.Fatalf("%q is JSON, but was refused: %v", text, faults)

@@ -5,8 +5,12 @@ import (
 	"strings"
 )
 
-// maxFailures is how many failures an Invalid lists; a model repairs no more at once.
-const maxFailures = 20
+const (
+	// maxFailures is how many failures an Invalid lists; a model repairs no more at once.
+	maxFailures = 20
+	// maxText is about how many bytes the text of an Invalid may have.
+	maxText = 16 << 10
+)
 
 // Invalid says everything that is wrong with a value, in the order of its text.
 type Invalid struct {
@@ -43,7 +47,7 @@ func (f Failure) String() string {
 	return text
 }
 
-// Error is a text that a model can act on: every failure, one a line.
+// Error is a text that a model can act on: every failure, one a line, up to about 16 KB.
 func (i *Invalid) Error() string {
 	subject := i.subject
 	if subject == "" {
@@ -53,12 +57,19 @@ func (i *Invalid) Error() string {
 		return fmt.Sprintf("invalid %s: %s", subject, i.Failures[0])
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "invalid %s, %d problems:", subject, len(i.Failures)+i.More)
+	total := len(i.Failures) + i.More
+	fmt.Fprintf(&b, "invalid %s, %d problems:", subject, total)
+	shown := 0
 	for _, f := range i.Failures {
-		b.WriteString("\n- " + f.String())
+		line := f.String()
+		if b.Len()+len(line) > maxText {
+			break
+		}
+		b.WriteString("\n- " + line)
+		shown++
 	}
-	if i.More > 0 {
-		fmt.Fprintf(&b, "\nand %d more", i.More)
+	if shown < total {
+		fmt.Fprintf(&b, "\nand %d more", total-shown)
 	}
 	return b.String()
 }

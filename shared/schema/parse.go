@@ -11,9 +11,11 @@ import (
 const (
 	// maxNesting is how deep arrays and objects may lie inside one another.
 	maxNesting = 256
+	// maxValues is how many values there may be in one text, itself and all that lies in it included.
+	maxValues = 100_000
 	// maxNumberLength and maxExponent keep exact arithmetic cheap; a double needs no more than 25 characters and ±324.
 	maxNumberLength = 1000
-	maxExponent     = 1000
+	maxExponent     = 330
 	// maxFaults ends a parse that finds nothing but faults.
 	maxFaults = 100
 )
@@ -40,16 +42,19 @@ type parser struct {
 	data   []byte
 	pos    int
 	path   []step
+	values int
 	faults []fault
 	spans  map[string]span // by JSON pointer; nil when nobody asks
-	// names are those that are likely to occur. Most members of a value have one, and need no text of their own.
-	names map[string]string
+	// known are the names that are likely to occur; nil when there are none. Most members of a value have one, and need
+	// no text of their own.
+	known *vocabulary
+	// mistakable reports that a member has a name that differs only in case from one of those.
+	mistakable bool
 }
 
-// parse returns the value with numbers as json.Number, or what is wrong with the text. It knows names, which may be
-// nil.
-func parse(data []byte, names map[string]string) (any, []fault) {
-	p := parser{data: data, names: names}
+// parse returns the value with numbers as json.Number, or what is wrong with the text.
+func parse(data []byte) (any, []fault) {
+	p := parser{data: data}
 	return p.document(), p.faults
 }
 
@@ -106,6 +111,11 @@ func (p *parser) next() byte {
 
 func (p *parser) value() (any, bool) {
 	c := p.next()
+	if p.values++; p.values > maxValues {
+		p.faults = []fault{{message: fmt.Sprintf("is too large to check; at most %d values are allowed, with all members "+
+			"and items", maxValues)}}
+		return nil, false
+	}
 	if p.spans == nil {
 		return p.valueAt(c)
 	}
@@ -193,6 +203,7 @@ func (p *parser) member(object map[string]any) bool {
 		return p.syntax("lacks a colon after a member's name")
 	}
 	p.pos++
+	p.mistakable = p.mistakable || p.known != nil && p.known.mayMistake(name)
 	p.path = append(p.path, step{name: name})
 	defer p.up()
 	if _, twice := object[name]; twice && !p.note("is given twice") {
@@ -253,8 +264,10 @@ func (p *parser) text() (string, bool) {
 	if plain {
 		p.pos = end
 		inner := quoted[1 : len(quoted)-1]
-		if name, known := p.names[string(inner)]; known {
-			return name, true
+		if p.known != nil {
+			if name, known := p.known.names[string(inner)]; known {
+				return name, true
+			}
 		}
 		return string(inner), true
 	}

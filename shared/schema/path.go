@@ -75,30 +75,44 @@ func stepsIn(value any, location []string) []step {
 	return steps
 }
 
+// tokensOf is the location that stepsIn reads.
+func tokensOf(path []step) []string {
+	tokens := make([]string, len(path))
+	for i, s := range path {
+		tokens[i] = s.name
+		if s.item {
+			tokens[i] = strconv.Itoa(s.index)
+		}
+	}
+	return tokens
+}
+
 // readablePath writes a path as people and models write it: items[0].sku. The value as a whole is called subject,
-// and a name that would be misread is quoted: items["unit price"].
+// and a name that would be misread is quoted: items["unit price"]. What is too long is cut, its middle first.
 func readablePath(subject string, path []step) string {
 	if len(path) == 0 {
 		return subject
 	}
 	var b strings.Builder
 	for i, s := range path {
+		name := shorten(s.name, maxShown)
 		switch {
 		case s.item:
 			b.WriteString("[" + strconv.Itoa(s.index) + "]")
-		case !isPlainName(s.name):
-			b.WriteString("[" + strconv.Quote(s.name) + "]")
+		case !isPlainName(name):
+			b.WriteString("[" + strconv.Quote(name) + "]")
 		default:
 			if i > 0 {
 				b.WriteByte('.')
 			}
-			b.WriteString(s.name)
+			b.WriteString(name)
 		}
 	}
-	if text := b.String(); !strings.HasPrefix(text, "[") {
-		return text
+	text := b.String()
+	if strings.HasPrefix(text, "[") {
+		text = subject + text
 	}
-	return subject + b.String()
+	return shortenMiddle(text, maxPath)
 }
 
 func isPlainName(name string) bool {

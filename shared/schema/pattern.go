@@ -1,8 +1,10 @@
 package schema
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -14,18 +16,87 @@ import (
 type pattern struct {
 	*regexp.Regexp
 	source string
+	size   int // instructions of its program
 }
 
 func (p pattern) String() string { return p.source }
 
+// maxInstructions is how many instructions the patterns of one schema may make together. Each of them takes some
+// hundred bytes, and a counted repeat makes thousands of them from a few characters.
+const maxInstructions = 100_000
+
+var errManySteps = errors.New("the patterns of the schema take too many steps")
+
+// patterns compiles each pattern of a document once.
+type patterns struct {
+	known map[string]pattern
+	total int
+}
+
+func (p *patterns) compile(source string) (jsonschema.Regexp, error) {
+	if known, found := p.known[source]; found {
+		return known, nil
+	}
+	compiled, err := compilePattern(source, maxInstructions-p.total)
+	if err != nil {
+		return nil, err
+	}
+	p.total += compiled.size
+	p.known[source] = compiled
+	return compiled, nil
+}
+
 // compilePattern takes a regular expression of ECMA-262, which JSON Schema recommends, to Go's RE2. It fails on what
-// RE2 does not have: lookaround and backreferences.
-func compilePattern(source string) (jsonschema.Regexp, error) {
+// RE2 does not have, lookaround and backreferences, and on what takes more than that many instructions.
+func compilePattern(source string, instructions int) (pattern, error) {
+	tree, err := syntax.Parse(toRE2(source), syntax.Perl)
+	if err != nil {
+		return pattern{}, fmt.Errorf("compiling pattern %s: %w", strconv.Quote(source), err)
+	}
+	size := sizeOfTree(tree)
+	if size > instructions {
+		return pattern{}, fmt.Errorf("compiling pattern %s: %w", strconv.Quote(shorten(source, maxShown)), errManySteps)
+	}
 	re, err := regexp.Compile(toRE2(source))
 	if err != nil {
-		return nil, fmt.Errorf("compiling pattern %s: %w", strconv.Quote(source), err)
+		return pattern{}, fmt.Errorf("compiling pattern %s: %w", strconv.Quote(source), err)
 	}
-	return pattern{re, source}, nil
+	return pattern{re, source, size}, nil
+}
+
+// sizeOfTree is about how many instructions an expression is compiled to. Each may be looked at for each byte of a text.
+func sizeOfTree(tree *syntax.Regexp) int {
+	size := 1
+	switch tree.Op {
+	case syntax.OpLiteral:
+		size = len(tree.Rune)
+	case syntax.OpAlternate, syntax.OpCapture:
+		size += len(tree.Sub)
+	}
+	for _, sub := range tree.Sub {
+		size += sizeOfTree(sub)
+	}
+	if tree.Op == syntax.OpRepeat {
+		size *= max(tree.Min, tree.Max, 1)
+	}
+	return size
+}
+
+// checkPattern reports what compilePattern would.
+func checkPattern(source string) error {
+	_, err := syntax.Parse(toRE2(source), syntax.Perl)
+	return err
+}
+
+// sizeOfPattern is the size of a pattern that compilePattern has made.
+func sizeOfPattern(re jsonschema.Regexp) int {
+	switch p := re.(type) {
+	case pattern:
+		return p.size
+	case shortPattern:
+		return p.size
+	}
+	return 0
 }
 
 const (

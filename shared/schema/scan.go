@@ -1,6 +1,9 @@
 package schema
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // These walk over text without building values. They trust it to be JSON no further than to stay inside it and to end;
 // whoever uses them parses the text as well.
@@ -23,8 +26,7 @@ func byteAt(data []byte, pos int) byte {
 func skipValue(data []byte, pos int) int {
 	switch byteAt(data, pos) {
 	case '"':
-		end, _ := endOfString(data, pos)
-		return end
+		return skipString(data, pos)
 	case '{', '[':
 		return skipNested(data, pos)
 	}
@@ -46,11 +48,29 @@ func endsScalar(c byte) bool {
 	return false
 }
 
+// skipString is endOfString for one who does not read the string.
+func skipString(data []byte, start int) int {
+	for pos := start + 1; ; {
+		quote := bytes.IndexByte(data[pos:], '"')
+		if quote < 0 {
+			return -1
+		}
+		escapes := 0
+		for pos+quote-escapes > start+1 && data[pos+quote-escapes-1] == '\\' {
+			escapes++
+		}
+		pos += quote + 1
+		if escapes%2 == 0 {
+			return pos
+		}
+	}
+}
+
 func skipNested(data []byte, pos int) int {
 	for depth := 0; pos < len(data); {
 		switch data[pos] {
 		case '"':
-			if pos, _ = endOfString(data, pos); pos < 0 {
+			if pos = skipString(data, pos); pos < 0 {
 				return -1
 			}
 			continue

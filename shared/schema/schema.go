@@ -29,8 +29,12 @@
 //   - One value may meet no more than 1,000 schemas through references and alternatives, and 64 in a row.
 //   - $recursiveRef (2019-09), custom vocabularies and $schema inside a subschema that names another dialect are
 //     refused. So is a reference that leads back to itself without going down into the value.
-//   - Numbers with more than 1,000 characters or an exponent beyond ±1,000 are refused, so that nobody can make one
-//     comparison cost seconds. So is a value for which a recursive schema would be applied two million times.
+//   - Numbers with more than 1,000 characters or an exponent beyond ±330 are refused, and texts of more than 100,000
+//     values. So is any value whose check would take too many steps, which are counted beforehand: schemas applied to
+//     parts of it, bytes of text tried on the instructions of patterns. A check takes some tenths of a second at most.
+//   - A pattern is not tried on a text that maxLength refuses. All patterns of a schema together may take 100,000
+//     instructions.
+//   - [Schema.Check] refuses a member whose name differs only in case from that of a property declared beside it.
 //   - Text that is not UTF-8 is refused.
 package schema
 
@@ -44,7 +48,7 @@ import (
 type Schema struct {
 	root    *jsonschema.Schema
 	index   index
-	guard   *guard // nil when no value can make validation expensive
+	guard   *guard
 	filler  *filler
 	subject string
 }
@@ -58,7 +62,9 @@ func (s *Schema) For(subject string) *Schema {
 }
 
 // Check fills in the defaults that instance lacks and validates the outcome, which it returns. When nothing was added
-// that is the same slice. The error is an *Invalid, also for text that is not JSON, and then no value is returned.
+// that is the same slice. Beside what the schema says it refuses a member whose name differs only in case from that of
+// a declared property, since the program behind it may take one for the other. The error is an *Invalid, also for text
+// that is not JSON, and then no value is returned.
 func (s *Schema) Check(instance json.RawMessage) (json.RawMessage, error) {
 	filled := instance
 	if s.filler != nil {
@@ -67,28 +73,46 @@ func (s *Schema) Check(instance json.RawMessage) (json.RawMessage, error) {
 			return nil, s.refuse(err.Error())
 		}
 	}
-	if err := s.Validate(filled); err != nil {
-		return nil, err
+	value, mistakable, invalid := s.parse(filled)
+	if invalid == nil {
+		invalid = s.validateParsed(value, filled)
+	}
+	if invalid == nil && mistakable {
+		invalid = s.checkCase(value, filled)
+	}
+	if invalid != nil {
+		return nil, invalid
 	}
 	return filled, nil
 }
 
-// Validate checks instance as it stands, without defaults. The error is an *Invalid, also for text that is not JSON.
+// Validate checks instance as it stands, without defaults and by nothing but the schema. The error is an *Invalid, also
+// for text that is not JSON.
 func (s *Schema) Validate(instance json.RawMessage) error {
-	value, faults := parse(instance, s.index.names)
-	if len(faults) > 0 {
-		return s.refuseFaults(faults)
+	value, _, invalid := s.parse(instance)
+	if invalid == nil {
+		invalid = s.validateParsed(value, instance)
 	}
-	if invalid := s.validateParsed(value, instance); invalid != nil {
+	if invalid != nil {
 		return invalid
 	}
 	return nil
 }
 
+func (s *Schema) parse(instance json.RawMessage) (value any, mistakable bool, invalid *Invalid) {
+	p := parser{data: instance, known: s.index.names}
+	value = p.document()
+	if len(p.faults) > 0 {
+		return nil, false, s.refuseFaults(p.faults)
+	}
+	return value, p.mistakable, nil
+}
+
 // validateParsed validates a value, which raw is the text of.
 func (s *Schema) validateParsed(value any, raw []byte) *Invalid {
-	if s.guard != nil && !s.guard.allows(s.root, value) {
-		return s.refuse("nests too many alternatives to be checked; give a smaller value")
+	if too := s.guard.check(s.root, value, len(raw)); too != nil {
+		failure := Failure{Path: readablePath(s.subject, too.path), Problem: too.problem, Allowed: too.allowed}
+		return &Invalid{Failures: []Failure{failure}, subject: s.subject}
 	}
 	err := s.root.Validate(value)
 	if err == nil {

@@ -142,12 +142,12 @@ func chain(n int) string {
 func TestGuardIsCheap(t *testing.T) {
 	t.Parallel()
 	s := compile(t, chain(30))
-	wide := "{\"a\":[" + strings.Repeat("1,", 300_000) + "1]}"
+	wide := "{\"a\":[" + strings.Repeat("1,", 99_000) + "1]}"
 	if err := s.Validate([]byte(wide)); err != nil {
 		t.Errorf("a wide value that the schema hardly looks at: %v", err)
 	}
 	if err := s.Validate([]byte(wide[5 : len(wide)-1])); err == nil {
-		t.Error("a value to which the schema is applied 18 million times is taken")
+		t.Error("a value to which the schema is applied six million times is taken")
 	}
 }
 
@@ -180,7 +180,7 @@ func TestExpensiveValuesAreRefused(t *testing.T) {
 				t.Errorf("a small value is refused: %v", err)
 			}
 			want := []schema.Failure{{Path: "arguments",
-				Problem: "nests too many alternatives to be checked; give a smaller value"}}
+				Problem: "meets too many alternatives or values of the schema to be checked; give a smaller value"}}
 			got := failures(t, s.Validate([]byte(nested(`{"k":1,"l":`, `{"k":2}`, 200))))
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("failures (-want +got):\n%s", diff)
@@ -216,14 +216,14 @@ func TestRecursionIsCheap(t *testing.T) {
 func TestEnormousNumbers(t *testing.T) {
 	t.Parallel()
 	s := compile(t, `{"items":{"minimum":1,"multipleOf":0.1},"uniqueItems":true}`)
-	for _, number := range []string{"1e1001", "1e-1001", "1e99999999999999999999", strings.Repeat("9", 1001)} {
+	for _, number := range []string{"1e331", "1e-331", "1e99999999999999999999", strings.Repeat("9", 1001)} {
 		want := []schema.Failure{{Path: "arguments[0]",
-			Problem: "has too many digits; at most 1000 and an exponent within ±1000 are allowed"}}
+			Problem: "has too many digits; at most 1000 and an exponent within ±330 are allowed"}}
 		if diff := cmp.Diff(want, failures(t, s.Validate([]byte("["+number+"]")))); diff != "" {
 			t.Errorf("failures (-want +got):\n%s", diff)
 		}
 	}
-	if err := s.Validate([]byte("[1e1000, 12345678901234567890.1, 1e0]")); err != nil {
+	if err := s.Validate([]byte("[1e330, 12345678901234567890.1, 1e0]")); err != nil {
 		t.Errorf("numbers within bounds are refused: %v", err)
 	}
 	if err := s.Validate([]byte("[12345678901234567890123, 12345678901234567890123.0]")); err == nil {
