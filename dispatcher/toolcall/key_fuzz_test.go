@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"patchbay/shared/jsonrpc"
 	"patchbay/shared/ledger"
@@ -41,6 +42,9 @@ func FuzzCallersKey(f *testing.F) {
 	f.Add(strings.Repeat("k", 256), "", false, "", false)
 	f.Add("\xff", "", false, "\xff", true)
 	f.Fuzz(func(t *testing.T, header, meta string, hasMeta bool, argument string, hasArgument bool) {
+		if !utf8.ValidString(argument) {
+			return // No JSON holds it.
+		}
 		inMeta, inArgument := &meta, &argument
 		if !hasMeta {
 			inMeta = nil
