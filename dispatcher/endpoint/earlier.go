@@ -6,9 +6,9 @@ import (
 	"patchbay/shared/jsonrpc"
 )
 
-// forEarlier returns a definition that clients of earlier revisions can read: there an outputSchema has the type object,
-// and one of another type makes the official clients refuse the whole list. The tool's text says the same as its
-// structured content. Every other definition is returned as it is, byte for byte. Source: schema 2025-11-25, Tool.
+// forEarlier returns a definition that clients of earlier revisions can read: there an outputSchema has the type
+// object, and one of another type makes the official clients refuse the whole list. The tool's text says the same as
+// its structured content. Every other definition is returned as it is, byte for byte. Source: schema 2025-11-25, Tool.
 func forEarlier(definition json.RawMessage) json.RawMessage {
 	members, err := jsonrpc.Members(definition)
 	if err != nil {

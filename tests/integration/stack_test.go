@@ -21,8 +21,8 @@ var root = filepath.Join("..", "..")
 // required says that what cannot run here fails instead of being skipped: CI must not lose tests in silence.
 var required = os.Getenv("CI") != ""
 
-// Three stacks run for all tests: one with the fixture tools, one with the example tools, and one with the example tools
-// that lets in only callers whom it knows.
+// Three stacks run for all tests: one with the fixture tools, one with the example tools, and one with the example
+// tools that lets in only callers whom it knows.
 var fixtures, examples, known *server
 
 // server is a running stack and what its functions logged.
