@@ -111,9 +111,9 @@ func (h *harness) newClient() *lambda.Client {
 }
 
 // plainBodies hides the WriteTo of request bodies. That of smithy-go 1.28.9 returns io.EOF as an error once the body is
-// closed, which smithy-go does when the head of the answer is there. When that comes before net/http's writing goroutine
-// has looked whether the body has more than it said, net/http takes the error for a broken request and closes the
-// connection under the answer. On one machine that happens about once in three hundred streams.
+// closed, which smithy-go does when the head of the answer is there. When that comes before net/http's writing
+// goroutine has looked whether the body has more than it said, net/http takes the error for a broken request and closes
+// the connection under the answer. On one machine that happens about once in three hundred streams.
 type plainBodies struct{ http.RoundTripper }
 
 func (p plainBodies) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -129,7 +129,8 @@ func (p plainBodies) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // stream begins to read a streamed answer, with a client of its own: streams of one client share a decoder that
 // smithy-go 1.28.9 sets up without a lock.
-func (h *harness) stream(ctx context.Context, function, event string) (*lambda.InvokeWithResponseStreamEventStream, error) {
+func (h *harness) stream(ctx context.Context, function, event string) (
+	*lambda.InvokeWithResponseStreamEventStream, error) {
 	output, err := h.newClient().InvokeWithResponseStream(ctx, &lambda.InvokeWithResponseStreamInput{
 		FunctionName: aws.String(function), Payload: []byte(event),
 	})
