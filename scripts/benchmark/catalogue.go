@@ -18,7 +18,7 @@ var counts = []int{10, 1000, 10_000}
 
 // catalogues is part (e): the handler over the registry's reader, which has read everything that it needs.
 func (b *bench) catalogues(ctx context.Context) error {
-	engine, err := localdb.Start(ctx, localdb.Options{})
+	engine, err := b.startEngine(ctx)
 	if err != nil {
 		return err
 	}

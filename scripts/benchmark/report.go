@@ -20,7 +20,7 @@ type Row struct {
 	// Part is the letter of the part that it belongs to.
 	Part string `json:"part"`
 	What string `json:"what"`
-	// Unit is that of Measured and Anchor: "ns", "bytes" or "allocations".
+	// Unit is that of Measured and Anchor: "ns", "bytes", "allocations" or "requests".
 	Unit     string  `json:"unit"`
 	Measured float64 `json:"measured"`
 	// AnchorName says what Anchor is; empty when the figure has none, and its goal is a bound of its own.
@@ -30,6 +30,8 @@ type Row struct {
 	Ratio float64 `json:"ratio,omitempty"`
 	// Goal is the most that Ratio may be, or Measured where there is no anchor; 0 where there is no goal.
 	Goal float64 `json:"goal,omitempty"`
+	// None says that the goal is to have none at all, which a Goal of 0 does not.
+	None bool `json:"none,omitempty"`
 	// Met says whether the goal is met; absent where there is none.
 	Met *bool `json:"met,omitempty"`
 	// Rounds are the figures of the single rounds that Measured and Anchor are the medians of, where there were some.
@@ -42,6 +44,7 @@ const (
 	nanoseconds = "ns"
 	octets      = "bytes"
 	allocations = "allocations"
+	requests    = "requests"
 )
 
 func newReport(short bool) *Report { return &Report{Machine: machine(), Short: short} }
@@ -53,7 +56,7 @@ func (r *Report) add(row Row) {
 		row.Ratio = row.Measured / row.Anchor
 		bounded = row.Ratio
 	}
-	if row.Goal > 0 {
+	if row.Goal > 0 || row.None {
 		met := bounded <= row.Goal
 		row.Met = &met
 	}
@@ -99,6 +102,8 @@ func (r *Row) ratio() string {
 
 func (r *Row) goal() string {
 	switch {
+	case r.None:
+		return "none"
 	case r.Goal == 0:
 		return ""
 	case r.Anchor == 0:
