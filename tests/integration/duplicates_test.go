@@ -7,17 +7,22 @@ import (
 )
 
 // A thousand duplicates of one call, from fifty clients at the same time and over several instances of the dispatcher,
-// have one effect and get one result.
-func TestAThousandDuplicatesHaveOneEffect(t *testing.T) {
+// have one effect and get one result. So do those of a confirmation and of a call that a dry run allows, which are
+// redeemed once however many try.
+func TestDuplicatesHaveOneEffect(t *testing.T) {
 	t.Parallel()
-	const clients, each = 50, 20
 	s := counting(t, "duplicates", nil)
-	w := newWish(t, s, "count_effect", true).keyed()
+	for subject, each := range map[string]int{"idempotency key": 20, "confirmation": 4, "dry run": 4} {
+		t.Run(subject, func(t *testing.T) { duplicates(t, s, subjects[subject](t, s), each) })
+	}
+}
+
+// duplicates sends a wish so many times from each of fifty clients.
+func duplicates(t *testing.T, s *countingStack, w *wish, each int) {
+	const clients = 50
 	met := newMeeting(3)
 	_, end := s.doors.watch(w.token, func(_ int, r step) *reply {
-		if r.name == "GetItem LEASE" {
-			met.add(r.pid)
-		}
+		met.add(r.pid)
 		return r.forward()
 	})
 	defer end()
@@ -53,13 +58,13 @@ func TestAThousandDuplicatesHaveOneEffect(t *testing.T) {
 			replays++
 		}
 	}
-	if replays < clients*each-1 {
+	if replays < len(results)-1 {
 		t.Errorf("%d of %d results are marked as replayed; all but one must be", replays, len(results))
 	}
 	if n := met.count(); n < 3 && n > 0 {
 		t.Errorf("%d instances of the dispatcher met the call, want at least 3", n)
 	}
-	t.Logf("%d instances of the dispatcher met the call", met.count())
+	t.Logf("%d results; %d instances of the dispatcher met the call", len(results), met.count())
 }
 
 // meeting counts the processes that have come, as far as they can be told apart.
