@@ -316,15 +316,24 @@ func (s *Stack) startFunctions(ctx context.Context) (dispatcher string, err erro
 }
 
 func (s *Stack) serveGateway(listener net.Listener, dispatcher string) {
-	s.URL = "http://" + listener.Addr().String() + Path
-	s.gateway = &http.Server{Handler: localgateway.New(localgateway.Options{
+	s.URL = "http://" + reachable(listener.Addr().String()) + Path
+	s.gateway = localgateway.NewServer(localgateway.Options{
 		Path:        Path,
 		FunctionARN: dispatcher,
 		Invoker:     s.lambda,
 		Principals:  s.options.Principals,
 		Timeout:     s.answerWithin(s.set.Tools),
-	})}
+	})
 	go func() { _ = s.gateway.Serve(listener) }()
+}
+
+// reachable is an address under which a program of this machine reaches a listener that may listen on all of them.
+func reachable(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", port)
+	}
+	return address
 }
 
 // answerWithin is how long the gateway waits, when these are the tools.
