@@ -51,15 +51,15 @@ func TestAdd(t *testing.T) {
 func TestArgumentsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for want, arguments := range map[string]string{
-		"sku":       `{"basket_id": "bsk_a"}`,
-		"basket_id": `{"sku": "a"}`,
-		"64":        `{"basket_id": "bsk_a", "sku": "` + strings.Repeat("a", 65) + `"}`,
+		"sku":                        `{"basket_id": "bsk_a"}`,
+		"basket_id":                  `{"sku": "a"}`,
+		"64":                         `{"basket_id": "bsk_a", "sku": "` + strings.Repeat("a", 65) + `"}`,
 		"does not match the pattern": `{"basket_id": "bsk_a", "sku": "- a"}`,
-		"1":         `{"basket_id": "bsk_a", "sku": "a", "quantity": 0}`,
-		"1000":      `{"basket_id": "bsk_a", "sku": "a", "quantity": 1001}`,
-		"integer":   `{"basket_id": "bsk_a", "sku": "a", "quantity": 1.5}`,
-		"200":       `{"basket_id": "` + strings.Repeat("a", 201) + `", "sku": "a"}`,
-		"principal": `{"basket_id": "bsk_a", "sku": "a", "principal": "ada"}`,
+		"1":                          `{"basket_id": "bsk_a", "sku": "a", "quantity": 0}`,
+		"1000":                       `{"basket_id": "bsk_a", "sku": "a", "quantity": 1001}`,
+		"integer":                    `{"basket_id": "bsk_a", "sku": "a", "quantity": 1.5}`,
+		"200":                        `{"basket_id": "` + strings.Repeat("a", 201) + `", "sku": "a"}`,
+		"principal":                  `{"basket_id": "bsk_a", "sku": "a", "principal": "ada"}`,
 	} {
 		result := tooltest.Call(t, add(nil), arguments)
 		if !result.Refused || !strings.Contains(result.Text(), want) {
