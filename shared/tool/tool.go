@@ -18,7 +18,9 @@
 //	func main() { tool.Serve(greet) }
 //
 // The arguments have been validated against the tool's inputSchema, with its defaults applied, before a function runs;
-// package tooltest checks in the tool's own test that its Go types and its schemas agree.
+// package tooltest checks in the tool's own test that its Go types and its schemas agree. A field is filled only by the
+// member that has exactly its name, with the case of its letters. An integer may be written as 20.0 or 2e1; a number
+// beyond the range of its field's type is answered as a tool error before the function runs.
 //
 // What a handler returns as its first value becomes the result: see Result. What it returns as an error is one of
 // three: Fail is an error that the model reads and can act on; Ask is a question to the client; any other error is a
@@ -28,9 +30,11 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"reflect"
 	"runtime/debug"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -57,9 +61,14 @@ type Handler struct {
 // NewHandler makes a Handler of a typed function. Serve is the usual way; this one is for tests and for programs that
 // run a tool without Lambda.
 func NewHandler[In, Out any](handler func(context.Context, In) (Out, error)) *Handler {
+	input := shapeOf(reflect.TypeFor[In](), map[reflect.Type]*shape{})
 	run := func(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
 		var in In
-		if err := json.Unmarshal(arguments, &in); err != nil {
+		err := input.read(arguments, &in)
+		if misfit, ok := errors.AsType[*misfit](err); ok {
+			return misfit.result()
+		}
+		if err != nil {
 			return nil, fmt.Errorf("decoding arguments, which its inputSchema accepted, into %T: %w", in, err)
 		}
 		out, err := handler(ctx, in)
