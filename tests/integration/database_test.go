@@ -2,6 +2,7 @@ package integration
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"os"
@@ -14,18 +15,24 @@ import (
 	"patchbay/scripts/localstack"
 )
 
-// ailments are what may be wrong with DynamoDB: what it answers to a request, which it does not carry out.
+// ailments are what may be wrong with DynamoDB or Lambda: what it answers to a request, which it does not carry out.
 var ailments = map[string]func(step) *reply{
-	"full":    func(step) *reply { return awsError(http.StatusBadRequest, "ProvisionedThroughputExceededException") },
+	"full": func(s step) *reply {
+		if s.name == stepInvoke {
+			return awsError(http.StatusTooManyRequests, "TooManyRequestsException")
+		}
+		return awsError(http.StatusBadRequest, "ProvisionedThroughputExceededException")
+	},
 	"failing": func(step) *reply { return awsError(http.StatusInternalServerError, "InternalServerError") },
 	"cut off": func(step) *reply { return nil },
 	"slow":    func(s step) *reply { <-s.gone; return nil },
 }
 
-// awsError is an error of DynamoDB. Source: DynamoDB developer guide, "Error handling with DynamoDB".
+// awsError is an error of an AWS service. Sources: DynamoDB developer guide, "Error handling with DynamoDB"; Smithy, AWS
+// restJson1 protocol, "Operation error serialization", for Lambda.
 func awsError(status int, name string) *reply {
-	return &reply{status, http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
-		fmt.Appendf(nil, `{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"for a test"}`, name)}
+	header := http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "X-Amzn-Errortype": {name}}
+	return &reply{status, header, fmt.Appendf(nil, `{"__type":"com.amazonaws#%s","message":"for a test"}`, name)}
 }
 
 // stepComplete is the PutItem LEASE that comes after Invoke.
@@ -38,16 +45,16 @@ type illCase struct {
 }
 
 func (c *illCase) String() string {
-	return fmt.Sprintf("%s, database %s at %s", c.subject, c.ailment, c.step)
+	return fmt.Sprintf("%s, %s at %s", c.subject, c.ailment, c.step)
 }
 
 // illCases are all steps of the longest call, and what is different of a tool that may run again; with PATCHBAY_FULL all
 // steps of all calls.
 func illCases() []*illCase {
-	steps := []string{"GetItem LEASE", stepLease, stepResult, stepComplete}
+	steps := []string{"GetItem LEASE", stepLease, stepInvoke, stepResult, stepComplete}
 	of := map[string][]string{
 		"dry run":         append([]string{"GetItem RECEIPT", "PutItem CLAIM"}, steps...),
-		"idempotent tool": {stepResult},
+		"idempotent tool": {stepInvoke, stepResult},
 	}
 	if os.Getenv("PATCHBAY_FULL") != "" {
 		of["idempotent tool"], of["idempotency key"], of["confirmation"] = steps, steps, steps
@@ -63,9 +70,9 @@ func illCases() []*illCase {
 	return cases
 }
 
-// While DynamoDB is full, failing, cut off or slow at any one step of a call, the answer is clear and comes before the
-// gateway gives up, and there is no effect without its record. Once it is well again, so is the call.
-func TestDatabaseThatFailsAtOneStep(t *testing.T) {
+// While DynamoDB or Lambda is full, failing, cut off or slow at any one step of a call, the answer is clear and comes
+// before the gateway gives up, and there is no effect without its record. Once all is well again, so is the call.
+func TestDatabaseOrLambdaThatFailsAtOneStep(t *testing.T) {
 	t.Parallel()
 	needsProc(t)
 	// A call that cannot be recorded tries for nine seconds to.
@@ -104,14 +111,17 @@ func (c *illCase) check(t *testing.T, s *countingStack) {
 	if !met.Load() {
 		t.Errorf("%s: the call makes no such request: %v", c, got)
 	}
-	if c.step != stepResult && c.step != stepComplete {
-		if !saysThatNothingRan(got) || len(lines) != 0 {
-			t.Errorf("%s: %v with %d effects, want 500, -32603 and that nothing has run", c, got, len(lines))
-		}
-		return
+	effects := 0
+	clear := saysThatNothingRan(got)
+	switch c.step {
+	case stepInvoke:
+		says := map[string]string{"full": "not started", "slow": "did not answer in time"}[c.ailment]
+		clear = got.kind == failed && strings.Contains(got.text, cmp.Or(says, "unknown whether it ran"))
+	case stepResult, stepComplete:
+		clear, effects = got.kind == failed && strings.Contains(got.text, "could not be recorded"), 1
 	}
-	if got.kind != failed || !strings.Contains(got.text, "could not be recorded") || len(lines) != 1 {
-		t.Errorf("%s: %v with %d effects, want a tool error that says what could not be recorded", c, got, len(lines))
+	if !clear || len(lines) != effects {
+		t.Errorf("%s: %v with %d effects, want a clear answer and %d effects", c, got, len(lines), effects)
 	}
 }
 
@@ -123,11 +133,14 @@ func saysThatNothingRan(got outcome) bool {
 // recovers sends the call again with the database well.
 func (c *illCase) recovers(t *testing.T) {
 	want := expectation{kind: done, effects: 1}
-	if c.step == stepResult {
+	idempotent := c.subject == "idempotent tool"
+	switch {
+	case c.step == stepResult && idempotent:
+		want.effects = 2
+	case c.step == stepResult:
 		want.kind = unknown
-		if c.subject == "idempotent tool" {
-			want = expectation{kind: done, effects: 2}
-		}
+	case c.step == stepInvoke && c.ailment != "full" && !idempotent:
+		want = expectation{kind: unknown, effects: 0} // Only a throttled function is known not to have run.
 	}
 	got := c.wish.settle(t)
 	if lines := c.wish.effects(t); !want.allows(got, lines) {
@@ -135,11 +148,45 @@ func (c *illCase) recovers(t *testing.T) {
 	}
 }
 
-// A stopped engine costs every call its answer, which comes at once and says that nothing has run, and nothing has.
-func TestDatabaseThatHasStopped(t *testing.T) {
+// What DynamoDB does not answer, and then does not even hear.
+func TestDatabaseThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	needsProc(t)
-	s := counting(t, "stopped", nil)
+	s := counting(t, "silent", nil)
+	t.Run("lost answers", func(t *testing.T) { loseAnswers(t, s) })
+	t.Run("stopped", func(t *testing.T) { stopDatabase(t, s) })
+}
+
+// loseAnswers loses the answer to one request, which was carried out. It changes nothing for the caller: the request is
+// sent again and meets its own work.
+func loseAnswers(t *testing.T, s *countingStack) {
+	for _, subject := range sortedKeys(subjects) {
+		for at := range deathsOf(t, s, subject)[0].steps {
+			w := subjects[subject](t, s)
+			w.open(t, "effect")
+			w.open(t, "answer")
+			_, end := s.doors.watch(w.token, func(index int, r step) *reply {
+				answer := r.forward()
+				if index != at || r.name == stepInvoke {
+					return answer
+				}
+				return nil
+			})
+			got := w.send(t)
+			end()
+			if lines := w.effects(t); got.kind != done || len(lines) != 1 || got.text != lines[0] {
+				t.Errorf("%s, answer to request %d lost: %v with effects %v", subject, at, got, lines)
+			}
+			if again := w.send(t); again.raw != got.raw || !again.replayed {
+				t.Errorf("%s, answer to request %d lost: first %v, then %v", subject, at, got, again)
+			}
+		}
+	}
+}
+
+// stopDatabase ends the engine, which costs every call its answer: that comes at once and says that nothing has run, and
+// nothing has.
+func stopDatabase(t *testing.T, s *countingStack) {
 	wishes := map[string]*wish{}
 	for subject, ready := range subjects {
 		wishes[subject] = ready(t, s)

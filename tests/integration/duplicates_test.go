@@ -52,7 +52,7 @@ func duplicates(t *testing.T, s *countingStack, w *wish, each int) {
 	replays := 0
 	for i, got := range results {
 		if got.kind != done || got.text != lines[0] || got.raw != results[0].raw {
-			t.Fatalf("result %d is %v, want %q", i, got, lines[0])
+			t.Fatalf("result %d is %v, want %q; the log: %s", i, got, lines[0], s.log.find("dispatcher", `"cause"`))
 		}
 		if got.replayed {
 			replays++

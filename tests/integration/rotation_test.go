@@ -1,7 +1,9 @@
 package integration
 
 import (
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -153,6 +155,12 @@ func (r *rotation) instanceLooksForANewKey() {
 	if sealedBy != third {
 		r.Errorf("a new instance sealed by %s, want %s", sealedBy, third)
 	}
+	// The instance that was used last is used first: the new one must be out of use before the old one is.
+	waitFor(r.T, "the new instance to be idle", func() bool {
+		return !slices.ContainsFunc(processesOf(r.stack.doors.program), func(pid int) bool {
+			return pid != instance && !frozen(pid)
+		})
+	})
 	busy.open(r.T, "effect")
 	busy.open(r.T, "answer")
 	if got := <-answered; got.kind != done {
@@ -160,10 +168,9 @@ func (r *rotation) instanceLooksForANewKey() {
 	}
 	// An instance looks for a new key only some time after it last read the ring.
 	time.Sleep(seal.DefaultMinInterval)
-	// The instance that was used last is used first.
 	var opener atomic.Int64
 	_, ended := r.stack.doors.watch(w.token, func(_ int, s step) *reply {
-		opener.Store(int64(s.pid))
+		opener.CompareAndSwap(0, int64(s.pid))
 		return s.forward()
 	})
 	r.runs("begun under a key that the instance had not seen", w)
@@ -171,4 +178,10 @@ func (r *rotation) instanceLooksForANewKey() {
 	if opener := int(opener.Load()); opener != instance {
 		r.Errorf("process %d opened the state, not %d, which was to look for its key", opener, instance)
 	}
+}
+
+// frozen reports whether a process is stopped, as an instance without work is. Source: proc(5), /proc/[pid]/stat.
+func frozen(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && strings.Contains(string(stat), ") T ")
 }
