@@ -33,40 +33,57 @@ type large struct{ schema, value, want string }
 
 func largeValues() map[string]large {
 	inA := func(s string) string { return `{"properties":{"a":` + s + `}}` }
+	items := func(s string) string { return inA(`{"items":` + s + `}`) }
 	list := func(n int, item string) string { return `{"a":[` + each(n, same(item)) + `]}` }
-	names := `{"a":{` + each(90_000, func(i int) string { return fmt.Sprintf(`"k%x":1`, i) }) + `}}`
+	nested := func(inner string) string { return strings.Repeat("[", 250) + inner + strings.Repeat("]", 250) }
+	recursive := func(s string) string { return `{"$ref":"#/$defs/n","$defs":{"n":` + s + `}}` }
+	format := func(n int, text string) string {
+		return each(n, func(i int) string { return strings.ReplaceAll(text, "#", fmt.Sprint(i)) })
+	}
+	names := `{"a":{` + format(90_000, `"k#":1`) + `}}`
 	text := func(c string) string { return `{"a":"` + strings.Repeat(c, 6_000_000/len(c)) + `"}` }
-	hundred := each(100, func(i int) string { return fmt.Sprintf(`{"maxLength":%d}`, i) })
-	patterns := each(200, func(i int) string { return fmt.Sprintf(`"p%d":{"pattern":"[0-9a-f]{3,200}-x%d"}`, i, i) })
-	texts := each(200, func(i int) string { return fmt.Sprintf(`"p%d":"%s"`, i, strings.Repeat("a", 10_000)) })
+	const hexes, word = `[0-9a-f]{3,200}-x`, `"the quick brown fox jumps over the lazy dog, again and again"`
+	const tooMany, tooLong = "a is too large to check: its ", "is more than its pattern or format can be tried on"
 	return map[string]large{
-		"many values":       {`{}`, list(2_900_000, "1"), "arguments is too large to check; at most 100000 values"},
-		"many members":      {`{}`, "[" + each(400_000, same(`{"a":{}}`)) + "]", "at most 100000 values"},
-		"alternatives":      {inA(`{"items":{"anyOf":[{"type":"string"},{"type":"object"},{"type":"null"}]}}`), list(99_000, "1"), "a is too large to check: its 99000 items meet more schemas than can be applied; allowed: at most about 7"},
-		"numbers":           {inA(`{"items":{"type":"integer","minimum":0,"maximum":5}}`), list(99_000, "1e330"), "a is too large to check: its 99000 items"},
-		"long numbers":      {inA(`{"items":{"type":"integer","minimum":0}}`), list(6_000, strings.Repeat("9", 990)), ""},
-		"exponents":         {inA(`{"items":{"minimum":0}}`), list(970_000, "1e999"), "an exponent within ±330"},
-		"numbers in enum":   {inA(`{"items":{"enum":[` + each(5000, func(i int) string { return fmt.Sprint(i) }) + `]}}`), list(1000, "-1"), "a is too large to check"},
-		"missing names":     {inA(`{"items":{"required":[` + each(5000, func(i int) string { return fmt.Sprintf(`"r%d"`, i) }) + `]}}`), list(90_000, "{}"), "a is too large to check"},
-		"members × schemas": {inA(`{"allOf":[` + each(300, same(`{"additionalProperties":false}`)) + `]}`), names, "a is too large to check: its 90000 members"},
-		"names × patterns":  {inA(`{"patternProperties":{` + each(50, func(i int) string { return fmt.Sprintf(`"[0-9]{3,64}x%d":{}`, i) }) + `}}`), names, "a is too large to check: its 90000 members"},
-		"one long name":     {`{"propertyNames":{"pattern":"[0-9a-f]{3,200}-x"}}`, `{"` + strings.Repeat("a", 6_000_000) + `":1}`, "is too large to check: its name of 6000000 bytes"},
-		"pattern":           {inA(`{"pattern":"[0-9a-f]{3,200}-x"}`), text("a"), "a is too large to check: its text of 6000000 bytes is more than its pattern or format can be tried on; allowed: at most about 2"},
-		"pattern, bounded":  {inA(`{"pattern":"[0-9a-f]{3,200}-x","maxLength":200}`), text("a"), "a: \"aaaaaaaaaa"},
-		"many patterns":     {`{"properties":{` + patterns + `}}`, `{` + texts + `}`, "arguments is too large to check: its texts together"},
-		"format regex":      {inA(`{"format":"regex"}`), text(`\\pL`), "a is too large to check: its text"},
-		"counted often":     {inA(`{"allOf":[` + hundred + `]}`), text("a"), "a is too large to check: its text"},
-		"items that differ": {inA(`{"uniqueItems":true}`), `{"a":[` + each(90_000, func(i int) string { return fmt.Sprintf(`%de330`, i) }) + `]}`, ""},
-		"differ at every level": {`{"$ref":"#/$defs/n","$defs":{"n":{"uniqueItems":true,"items":{"$ref":"#/$defs/n"}}}}`,
-			strings.Repeat("[", 250) + each(20_000, same("1")) + strings.Repeat("]", 250), "too many alternatives or values of the schema"},
-		"deep and wide": {`{"$ref":"#/$defs/n","$defs":{"n":{"type":"array","items":{"$ref":"#/$defs/n"}}}}`,
-			strings.Repeat("[", 250) + each(90_000, same("1")) + strings.Repeat("]", 250), "is too large to check"},
-		"defaults": {inA(`{"items":{"properties":{"x":{"default":1}}}}`), list(600_000, `{"x":1}`), "too large to fill in defaults"},
-		"defaults of many schemas": {inA(`{"items":{"allOf":[` + each(300, same(`{"properties":{"x":{"properties":{"y":{"default":1}}}}}`)) + `]}}`),
+		"many values":  {`{}`, list(2_900_000, "1"), "arguments is too large to check; at most 100000 values"},
+		"many members": {`{}`, "[" + each(400_000, same(`{"a":{}}`)) + "]", "at most 100000 values"},
+		"alternatives": {items(`{"anyOf":[{"type":"string"},{"type":"object"},{"type":"null"}]}`), list(99_000, "1"),
+			tooMany + "99000 items meet more schemas than can be applied; allowed: at most about 7"},
+		"numbers": {items(`{"type":"integer","minimum":0,"maximum":5}`), list(99_000, "1e330"), tooMany + "99000 items"},
+
+		"long numbers":    {items(`{"type":"integer","minimum":0}`), list(6_000, strings.Repeat("9", 990)), ""},
+		"exponents":       {items(`{"minimum":0}`), list(970_000, "1e999"), "an exponent within ±330"},
+		"numbers in enum": {items(`{"enum":[` + format(5000, "#") + `]}`), list(1000, "-1"), tooMany + "1000 items"},
+		"missing names":   {items(`{"required":[` + format(5000, `"r#"`) + `]}`), list(90_000, "{}"), tooMany + "90000"},
+
+		"members × schemas": {inA(`{"allOf":[` + format(300, `{"additionalProperties":false}`) + `]}`), names,
+			tooMany + "90000 members"},
+		"names × patterns": {inA(`{"patternProperties":{` + format(50, `"[0-9]{3,64}x#":{}`) + `}}`), names,
+			tooMany + "90000 members"},
+		"one long name": {`{"propertyNames":{"pattern":"` + hexes + `"}}`, `{"` + strings.Repeat("a", 6_000_000) + `":1}`,
+			"is too large to check: its name of 6000000 bytes " + tooLong},
+		"pattern": {inA(`{"pattern":"` + hexes + `"}`), text("a"),
+			tooMany + "text of 6000000 bytes " + tooLong + "; allowed: at most about 2"},
+		"pattern that is not tried": {inA(`{"pattern":"` + hexes + `","maxLength":200}`), text("a"), `a: "aaaaaaaaaa`},
+		"many patterns": {`{"properties":{` + format(200, `"p#":{"pattern":"`+hexes+`#"}`) + `}}`,
+			`{` + format(200, `"p#":"`+strings.Repeat("a", 10_000)+`"`) + `}`,
+			"arguments is too large to check: its texts together"},
+		"format regex":  {inA(`{"format":"regex"}`), text(`\\pL`), tooMany + "text"},
+		"counted often": {inA(`{"allOf":[` + format(100, `{"maxLength":#}`) + `]}`), text("a"), tooMany + "text"},
+
+		"items that differ": {inA(`{"uniqueItems":true}`), `{"a":[` + format(90_000, `#e330`) + `]}`, ""},
+		"differ at every level": {recursive(`{"uniqueItems":true,"items":{"$ref":"#/$defs/n"}}`),
+			nested(each(20_000, same("1"))), "too many alternatives or values of the schema"},
+		"deep and wide": {recursive(`{"type":"array","items":{"$ref":"#/$defs/n"}}`),
+			nested(each(90_000, same("1"))), "is too large to check"},
+		"defaults": {items(`{"properties":{"x":{"default":1}}}`), list(600_000, `{"x":1}`), "too large to fill in defaults"},
+		"defaults of many schemas": {
+			items(`{"allOf":[` + format(300, `{"properties":{"x":{"properties":{"y":{"default":1}}}}}`) + `]}`),
 			list(40_000, `{"x":{"y":1}}`), "too large to fill in defaults"},
-		"plain numbers": {inA(`{"items":{"type":"number"}}`), list(99_000, "0.5"), ""},
-		"plain texts":   {inA(`{"items":{"type":"string","minLength":1}}`), list(90_000, `"the quick brown fox jumps over the lazy dog, again and again"`), ""},
-		"wrong items":   {inA(`{"items":{"type":"string"}}`), list(99_000, "1"), "99000 problems"},
+
+		"plain numbers": {items(`{"type":"number"}`), list(99_000, "0.5"), ""},
+		"plain texts":   {items(`{"type":"string","minLength":1}`), list(90_000, word), ""},
+		"wrong items":   {items(`{"type":"string"}`), list(99_000, "1"), "99000 problems"},
 		"unknown names": {inA(`{"additionalProperties":false}`), names, "90000 problems"},
 		"one text":      {inA(`{"type":"string","format":"uri"}`), text("a"), `a: "aaa`},
 	}
@@ -85,7 +102,8 @@ func TestLargeValuesCostLittle(t *testing.T) {
 			if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 200 {
 				t.Errorf("%d MB were allocated", used)
 			}
-			if got := fmt.Sprint(err); test.want == "" && err != nil || !strings.Contains(got, test.want) || len(got) > 20<<10 {
+			got := fmt.Sprint(err)
+			if test.want == "" && err != nil || !strings.Contains(got, test.want) || len(got) > 20<<10 {
 				t.Errorf("Check = %.500s, want %q", got, test.want)
 			}
 		})
@@ -99,7 +117,8 @@ func TestOrdinaryValuesPassByTheirLength(t *testing.T) {
 		`{"type":"object","properties":{"location":{"type":"string","minLength":1},"units":{"enum":["metric","imperial"]},
 			"days":{"type":"integer","minimum":1,"maximum":14}},"required":["location"],"additionalProperties":false}`,
 		`{"$ref":"#/$defs/n","$defs":{"n":{"properties":{"v":{"type":"integer"},"kids":{"items":{"$ref":"#/$defs/n"}}}}}}`,
-		`{"properties":{"mail":{"pattern":"^[^@\\s]+@[^@\\s]+$"},"tags":{"items":{"anyOf":[{"type":"string"},{"type":"null"}]}}}}`,
+		`{"properties":{"mail":{"pattern":"^[^@\\s]+@[^@\\s]+$"},
+			"tags":{"items":{"anyOf":[{"type":"string"},{"type":"null"}]}}}}`,
 	} {
 		s := mustCompile(t, text)
 		if most := maxCost / (s.guard.perByte + 256*s.guard.perLevel); most < 2000 {
@@ -111,7 +130,8 @@ func TestOrdinaryValuesPassByTheirLength(t *testing.T) {
 // The foreseen cost grows with the value as the work does.
 func TestCostGrowsEvenly(t *testing.T) {
 	t.Parallel()
-	s := mustCompile(t, `{"items":{"anyOf":[{"type":"string","pattern":"^[a-z]{1,40}$"},{"properties":{"a":{"minimum":1}}}]}}`)
+	s := mustCompile(t, `{"items":{"anyOf":[{"type":"string","pattern":"^[a-z]{1,40}$"},
+		{"properties":{"a":{"minimum":1}}}]}}`)
 	cost := func(n int) float64 {
 		value, _ := parse([]byte("[" + each(n, same(`"abcdefgh",{"a":5}`)) + "]"))
 		return s.guard.cost(s.root, value)
@@ -127,7 +147,9 @@ func TestCostGrowsEvenly(t *testing.T) {
 
 func TestSizesOfPatterns(t *testing.T) {
 	t.Parallel()
-	for source, least := range map[string]int{`abc`: 3, `[a-z]{1,1000}`: 1000, `((a{10}){10}){10}`: 1000, `ab|cd|ef`: 8, `^.*$`: 3} {
+	for source, least := range map[string]int{
+		`abc`: 3, `[a-z]{1,1000}`: 1000, `((a{10}){10}){10}`: 1000, `ab|cd|ef`: 8, `^.*$`: 3,
+	} {
 		p, err := compilePattern(source, maxInstructions)
 		if err != nil || p.size < least || p.size > 5*least {
 			t.Errorf("%s has size %d, %v, want about %d", source, p.size, err, least)

@@ -100,7 +100,8 @@ func readDocument(raw json.RawMessage, limits Limits) (*document, []Problem) {
 	if problem != nil {
 		return nil, []Problem{*problem}
 	}
-	d := &document{raw: raw, value: value, spans: spans, draft: draft, limits: limits, patterns: patterns{known: map[string]pattern{}}}
+	d := &document{raw: raw, value: value, spans: spans, draft: draft, limits: limits}
+	d.patterns.known = map[string]pattern{}
 	if problem := d.walk(); problem != nil {
 		return nil, []Problem{*problem}
 	}

@@ -55,7 +55,8 @@ func compilePattern(source string, instructions int) (pattern, error) {
 	}
 	size := sizeOfTree(tree)
 	if size > instructions {
-		return pattern{}, fmt.Errorf("compiling pattern %s: %w", strconv.Quote(shorten(source, maxShown)), errManySteps)
+		source = shorten(source, maxShown)
+		return pattern{}, fmt.Errorf("compiling pattern %s: %w", strconv.Quote(source), errManySteps)
 	}
 	re, err := regexp.Compile(toRE2(source))
 	if err != nil {
@@ -64,7 +65,8 @@ func compilePattern(source string, instructions int) (pattern, error) {
 	return pattern{re, source, size}, nil
 }
 
-// sizeOfTree is about how many instructions an expression is compiled to. Each may be looked at for each byte of a text.
+// sizeOfTree is about how many instructions an expression is compiled to. Each may be looked at for each byte of a
+// text.
 func sizeOfTree(tree *syntax.Regexp) int {
 	size := 1
 	switch tree.Op {

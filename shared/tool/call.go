@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"time"
 
 	"patchbay/shared/invoke"
@@ -103,7 +104,7 @@ func (c Call) Response(key string, v any) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	if err := json.Unmarshal(response, v); err != nil {
+	if err := shapeOf(reflect.TypeOf(v), map[reflect.Type]*shape{}).read(response, v); err != nil {
 		return false, fmt.Errorf("decoding the client's answer to %q: %w", key, err)
 	}
 	return true, nil

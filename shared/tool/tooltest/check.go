@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"testing"
 
@@ -14,7 +15,8 @@ import (
 // Check fails the test where the handler's types and the schemas of its tool.json (or of the given file) do not agree:
 //
 //   - a property without a field, or a field without a property;
-//   - a field whose Go type does not hold what its property allows, nested ones, items, enums and defaults included;
+//   - a field whose Go type does not hold what its property allows, nested ones, items, enums and defaults included; so
+//     the property of an int16 needs a minimum and a maximum, while for 64 bits they may be left out;
 //   - an output field that may be left out (omitempty) or be null (a pointer) though its property is required or not
 //     nullable.
 //
@@ -126,11 +128,29 @@ func (c *comparison) compareInteger(path string, node node, goType reflect.Type)
 		c.expect(path, node, goType, "integer", "number")
 		return
 	}
-	if !c.expect(path, node, goType, "integer") || goType.Kind() < reflect.Uint {
-		return
+	if c.expect(path, node, goType, "integer") && !node.enumerated {
+		c.compareRange(path, node, goType)
 	}
-	if node.minimum == nil || *node.minimum < 0 {
+}
+
+// compareRange reports integers that the schema allows and the type does not hold. Where the schema of a 64-bit field
+// says nothing of large numbers, there is nothing to report: a call that has one is answered with the range.
+func (c *comparison) compareRange(path string, node node, goType reflect.Type) {
+	bits := goType.Bits()
+	least, most := -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1)-1
+	unsigned := goType.Kind() >= reflect.Uint
+	if unsigned {
+		least, most = 0, math.Ldexp(1, bits)-1
+	}
+	unsaid := func(bound float64) bool { return bits == 64 && math.IsInf(bound, 0) }
+	switch {
+	case unsigned && node.least < 0:
 		c.report(path, "Go type %v holds no negative numbers, and the schema has no minimum of 0", goType)
+	case node.least < least && !unsaid(node.least):
+		c.report(path, "Go type %v holds nothing below %.0f, and the schema has no minimum of that or more", goType, least)
+	}
+	if node.most > most && !unsaid(node.most) {
+		c.report(path, "Go type %v holds nothing above %.0f, and the schema has no maximum of that or less", goType, most)
 	}
 }
 

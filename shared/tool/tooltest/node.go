@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -21,7 +22,9 @@ type node struct {
 	items      json.RawMessage
 	additional json.RawMessage // additionalProperties, when it is a schema
 	values     []json.RawMessage
-	minimum    *float64
+	enumerated bool
+	least      float64 // the least integer that is allowed; -Inf where it is not said
+	most       float64
 }
 
 func (n node) allows(name string) bool { return len(n.types) == 0 || contains(n.types, name) }
@@ -78,6 +81,9 @@ func read(raw json.RawMessage) (node, bool) {
 		Const      json.RawMessage            `json:"const"`
 		Default    json.RawMessage            `json:"default"`
 		Minimum    *float64                   `json:"minimum"`
+		Maximum    *float64                   `json:"maximum"`
+		Above      *float64                   `json:"exclusiveMinimum"`
+		Below      *float64                   `json:"exclusiveMaximum"`
 	}
 	if json.Unmarshal(raw, &schema) != nil {
 		return node{}, false
@@ -85,7 +91,19 @@ func read(raw json.RawMessage) (node, bool) {
 	n := node{
 		raw: raw, types: typesOf(schema.Type), properties: schema.Properties, required: map[string]bool{},
 		order: slices.Sorted(maps.Keys(schema.Properties)), items: schema.Items, values: schema.Enum,
-		minimum: schema.Minimum,
+		enumerated: schema.Enum != nil || schema.Const != nil, least: math.Inf(-1), most: math.Inf(1),
+	}
+	if schema.Minimum != nil {
+		n.least = *schema.Minimum
+	}
+	if schema.Above != nil {
+		n.least = max(n.least, math.Floor(*schema.Above)+1)
+	}
+	if schema.Maximum != nil {
+		n.most = *schema.Maximum
+	}
+	if schema.Below != nil {
+		n.most = min(n.most, math.Ceil(*schema.Below)-1)
 	}
 	for _, name := range schema.Required {
 		n.required[name] = true

@@ -276,7 +276,7 @@ type (
 
 const agreeingSchema = `{"type":"object","properties":{
 	"id":{"type":"string"}, "text":{"type":"string"}, "level":{"enum":["low","high"],"default":"low"},
-	"count":{"type":"integer","minimum":0}, "ratio":{"type":"number"}, "on":{"type":"boolean"},
+	"count":{"type":"integer","minimum":0,"exclusiveMaximum":256}, "ratio":{"type":"number"}, "on":{"type":"boolean"},
 	"when":{"type":"string","format":"date-time"}, "data":{"type":"string"},
 	"tags":{"type":"array","items":{"type":"string"}}, "home":{"$ref":"#/$defs/place"},
 	"all":{"type":"array","items":{"$ref":"#/$defs/place"}},
@@ -322,6 +322,24 @@ func TestCompareDisagreeing(t *testing.T) {
 		"whole output":   {compareWith[ints](property(`{"type":"number"}`), true), ""},
 		"below zero":     {compareWith[uints](property(`{"type":"integer"}`), false), "holds no negative numbers"},
 		"not below zero": {compareWith[uints](property(`{"type":"integer","minimum":0}`), false), ""},
+		"above -1":       {compareWith[uints](property(`{"type":"integer","exclusiveMinimum":-1}`), false), ""},
+		"no maximum": {
+			compareWith[tiny](property(`{"type":"integer","minimum":-128}`), false), "holds nothing above 127",
+		},
+		"no minimum": {
+			compareWith[tiny](property(`{"type":"integer","maximum":127}`), false), "holds nothing below -128",
+		},
+		"too high a maximum": {
+			compareWith[tiny](property(`{"type":"integer","minimum":0,"maximum":128}`), false), "holds nothing above 127",
+		},
+		"a range": {
+			compareWith[tiny](property(`{"type":"integer","minimum":-128,"exclusiveMaximum":128}`), false), "",
+		},
+		"a few integers": {compareWith[tiny](property(`{"type":"integer","enum":[1,2]}`), false), ""},
+		"any of 64 bits": {compareWith[ints](property(`{"type":"integer"}`), false), ""},
+		"beyond 64 bits": {
+			compareWith[ints](property(`{"type":"integer","maximum":1e20}`), false), "holds nothing above 922337203685477",
+		},
 		"two types": {
 			compareWith[ints](property(`{"type":["integer","string"]}`), false), "allows string, which Go type int",
 		},
