@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -29,6 +30,8 @@ type stand struct {
 	floorURL string
 	// answer is what a call is answered with on both sides.
 	answer string
+	// dispatcher is the environment that the stack gives its dispatcher.
+	dispatcher map[string]string
 }
 
 // startStand returns the stand, which the first call starts.
@@ -49,10 +52,11 @@ func (b *bench) startStand(ctx context.Context) (*stand, error) {
 
 func (s *stand) start(ctx context.Context, module string, progress io.Writer) (err error) {
 	s.stack, err = localstack.Start(ctx, localstack.Options{
-		Addr:      "127.0.0.1:0",
-		Functions: filepath.Join(module, "scripts", "benchmark", "functions"),
-		Data:      filepath.Join(s.dir, "stack"),
-		Progress:  progress,
+		Addr:       "127.0.0.1:0",
+		Functions:  filepath.Join(module, "scripts", "benchmark", "functions"),
+		Data:       filepath.Join(s.dir, "stack"),
+		Progress:   progress,
+		Dispatcher: func(environment map[string]string) { s.dispatcher = maps.Clone(environment) },
 	})
 	if err != nil {
 		return fmt.Errorf("starting the local stack: %w", err)

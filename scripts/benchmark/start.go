@@ -60,11 +60,7 @@ func (s *stand) starts() ([]*cold, error) {
 	dispatcher := locallambda.Function{
 		Name: "started-dispatcher", Dir: filepath.Join(s.dir, "stack", "build", "dispatcher"),
 		Timeout: 10 * time.Second, MemoryMB: 512,
-		Env: map[string]string{
-			"PATCHBAY_TABLE":            localstack.Table,
-			"AWS_ENDPOINT_URL_LAMBDA":   s.stack.LambdaURL,
-			"AWS_ENDPOINT_URL_DYNAMODB": s.stack.DatabaseURL,
-		},
+		Env: s.dispatcher,
 	}
 	bare := locallambda.Function{
 		Name: "started-bare", Dir: s.floorDir("bare"), Timeout: 10 * time.Second, MemoryMB: 512,
