@@ -28,8 +28,8 @@ var ailments = map[string]func(step) *reply{
 	"slow":    func(s step) *reply { <-s.gone; return nil },
 }
 
-// awsError is an error of an AWS service. Sources: DynamoDB developer guide, "Error handling with DynamoDB"; Smithy, AWS
-// restJson1 protocol, "Operation error serialization", for Lambda.
+// awsError is an error of an AWS service. Sources: DynamoDB developer guide, "Error handling with DynamoDB"; for Lambda
+// Smithy, AWS restJson1 protocol, "Operation error serialization".
 func awsError(status int, name string) *reply {
 	header := http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "X-Amzn-Errortype": {name}}
 	return &reply{status, header, fmt.Appendf(nil, `{"__type":"com.amazonaws#%s","message":"for a test"}`, name)}
@@ -48,8 +48,8 @@ func (c *illCase) String() string {
 	return fmt.Sprintf("%s, %s at %s", c.subject, c.ailment, c.step)
 }
 
-// illCases are all steps of the longest call, and what is different of a tool that may run again; with PATCHBAY_FULL all
-// steps of all calls.
+// illCases are all steps of the longest call, and what is different of a tool that may run again; with PATCHBAY_FULL
+// all steps of all calls.
 func illCases() []*illCase {
 	steps := []string{"GetItem LEASE", stepLease, stepInvoke, stepResult, stepComplete}
 	of := map[string][]string{
@@ -75,8 +75,8 @@ func illCases() []*illCase {
 func TestDatabaseOrLambdaThatFailsAtOneStep(t *testing.T) {
 	t.Parallel()
 	needsProc(t)
-	// A call that cannot be recorded tries for nine seconds to.
-	s := counting(t, "database", func(o *localstack.Options) { o.AnswerWithin = 12 * time.Second })
+	// A call tries for nine seconds to record its result; after fifteen of silence its answer would be a stream.
+	s := counting(t, "database", func(o *localstack.Options) { o.AnswerWithin = 14 * time.Second })
 	cases := illCases()
 	for _, c := range cases {
 		c.wish = subjects[c.subject](t, s)
@@ -112,15 +112,15 @@ func (c *illCase) check(t *testing.T, s *countingStack) {
 		t.Errorf("%s: the call makes no such request: %v", c, got)
 	}
 	effects := 0
-	clear := saysThatNothingRan(got)
+	told := saysThatNothingRan(got)
 	switch c.step {
 	case stepInvoke:
 		says := map[string]string{"full": "not started", "slow": "did not answer in time"}[c.ailment]
-		clear = got.kind == failed && strings.Contains(got.text, cmp.Or(says, "unknown whether it ran"))
+		told = got.kind == failed && strings.Contains(got.text, cmp.Or(says, "unknown whether it ran"))
 	case stepResult, stepComplete:
-		clear, effects = got.kind == failed && strings.Contains(got.text, "could not be recorded"), 1
+		told, effects = got.kind == failed && strings.Contains(got.text, "could not be recorded"), 1
 	}
-	if !clear || len(lines) != effects {
+	if !told || len(lines) != effects {
 		t.Errorf("%s: %v with %d effects, want a clear answer and %d effects", c, got, len(lines), effects)
 	}
 }
@@ -184,8 +184,8 @@ func loseAnswers(t *testing.T, s *countingStack) {
 	}
 }
 
-// stopDatabase ends the engine, which costs every call its answer: that comes at once and says that nothing has run, and
-// nothing has.
+// stopDatabase ends the engine, which costs every call its answer: that comes at once and says that nothing has run,
+// and nothing has.
 func stopDatabase(t *testing.T, s *countingStack) {
 	wishes := map[string]*wish{}
 	for subject, ready := range subjects {

@@ -77,7 +77,7 @@ type countingStack struct {
 func counting(t *testing.T, name string, change func(*localstack.Options)) *countingStack {
 	t.Helper()
 	// Kept from run to run, so that only what changed is built again.
-	data, err := filepath.Abs(filepath.Join(root, ".patchbay", "integration", name))
+	data, err := filepath.Abs(dataOf(name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -35,11 +36,16 @@ func duplicates(t *testing.T, s *countingStack, w *wish, each int) {
 		w.open(t, "answer")
 	}()
 	results := make([]outcome, clients*each)
+	var turnedAway atomic.Int64
 	var sending sync.WaitGroup
 	for client := range clients {
 		sending.Go(func() {
 			for i := client * each; i < (client+1)*each; i++ {
 				results[i] = w.settle(t)
+				// Fifty cold starts at once may overwhelm a small machine. Who is told that nothing has run tries again.
+				for saysThatNothingRan(results[i]) && turnedAway.Add(1) < clients {
+					results[i] = w.settle(t)
+				}
 			}
 		})
 	}
@@ -52,7 +58,7 @@ func duplicates(t *testing.T, s *countingStack, w *wish, each int) {
 	replays := 0
 	for i, got := range results {
 		if got.kind != done || got.text != lines[0] || got.raw != results[0].raw {
-			t.Fatalf("result %d is %v, want %q; the log: %s", i, got, lines[0], s.log.find("dispatcher", `"cause"`))
+			t.Fatalf("result %d is %v, want %q", i, got, lines[0])
 		}
 		if got.replayed {
 			replays++
@@ -65,6 +71,9 @@ func duplicates(t *testing.T, s *countingStack, w *wish, each int) {
 		t.Errorf("%d instances of the dispatcher met the call, want at least 3", n)
 	}
 	t.Logf("%d results; %d instances of the dispatcher met the call", len(results), met.count())
+	if n := turnedAway.Load(); n > 0 {
+		t.Logf("%d times nothing had run: %s", n, s.log.find("dispatcher", `"cause"`))
+	}
 }
 
 // meeting counts the processes that have come, as far as they can be told apart.

@@ -59,8 +59,8 @@ func (c *deathCase) String() string {
 	return fmt.Sprintf("%s, kill the %s request %d (%s)", c.subject, c.moment, c.at, c.steps[c.at])
 }
 
-// Whatever dies at whatever step of a call, sending the call again never causes a second effect and never loses a result
-// that was stored; where the outcome cannot be known, the answer says so.
+// Whatever dies at whatever step of a call, sending it again never causes a second effect and never loses a result that
+// was stored; where the outcome cannot be known, the answer says so.
 func TestDeathAtEveryStep(t *testing.T) {
 	t.Parallel()
 	needsProc(t)

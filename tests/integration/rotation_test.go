@@ -132,8 +132,8 @@ func TestKeysRotateWithRoundsInFlight(t *testing.T) {
 	r.runs("begun under the second key", middle)
 }
 
-// instanceLooksForANewKey has one instance seal with a key that another, which is busy meanwhile, has not seen, and then
-// has that other one end the call.
+// instanceLooksForANewKey has one instance seal with a key that another, which is busy meanwhile, has not seen, and has
+// that other one end the call.
 func (r *rotation) instanceLooksForANewKey() {
 	r.Helper()
 	busy, _ := r.begin(true)

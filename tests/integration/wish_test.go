@@ -25,7 +25,8 @@ type wish struct {
 	// dir holds the file that counts the effects and the gates of the tool.
 	dir       string
 	arguments map[string]any
-	// key is the idempotency key, and bearer the caller's token; each empty for none. params are further members of the call's parameters.
+	// key is the idempotency key, and bearer the caller's token; each empty for none. params are further members of the
+	// call's parameters.
 	key, bearer string
 	params      map[string]any
 	// token is in the requests to DynamoDB that belong to the wish.
@@ -229,6 +230,10 @@ func (w *wish) message(id string) []byte {
 }
 
 func readOutcome(status int, body []byte) outcome {
+	// After a long silence the answer is the last event of a stream.
+	if at := bytes.LastIndex(body, []byte("\ndata: {")); at >= 0 {
+		body = bytes.TrimPrefix(body[at:], []byte("\ndata: "))
+	}
 	o := outcome{kind: noAnswer, status: status, text: string(body)}
 	var message struct {
 		JSONRPC, ID string
