@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -17,6 +18,9 @@ import (
 	"patchbay/shared/registry"
 	"patchbay/shared/seal"
 )
+
+// databaseAttempt bounds one attempt of a request to DynamoDB, which answers in milliseconds.
+const databaseAttempt = 3 * time.Second
 
 // settings is the dispatcher's environment, read and checked once.
 type settings struct {
@@ -73,8 +77,11 @@ func readSettings(getenv func(string) string) (*settings, error) {
 	return s, env.err
 }
 
+// dynamoDB returns a client whose every attempt is bounded, so that one that is never answered, as on a connection
+// which died while Lambda had frozen the process, leaves time for the next.
 func (s *settings) dynamoDB() *dynamodb.Client {
 	return dynamodb.NewFromConfig(s.aws, func(o *dynamodb.Options) {
+		o.HTTPClient = awshttp.NewBuildableClient().WithTimeout(databaseAttempt)
 		if s.dynamoDBURL != "" {
 			o.BaseEndpoint = &s.dynamoDBURL
 		}

@@ -29,9 +29,13 @@ const (
 	// firstPause is the first of its pauses; each is twice the one before, up to longestPause.
 	firstPause   = 50 * time.Millisecond
 	longestPause = 500 * time.Millisecond
-	// completeWithin bounds one attempt to record a result, and completeAttempts how many there are.
+	// completeWithin bounds one attempt to record a result, and completeAttempts how many there are. All of them end
+	// before the call's deadline, but for the first, which has leastAttempt however late it is.
 	completeWithin   = 3 * time.Second
 	completeAttempts = 3
+	leastAttempt     = 300 * time.Millisecond
+	// recordMargin is kept back from the tool's time, so that there is some left to record what it answers.
+	recordMargin = time.Second
 )
 
 // once runs the call unless one with its key has run: that one's outcome is then the answer. Whoever meets one that is
@@ -164,7 +168,9 @@ func (c *call) underLease(ctx context.Context, lease *ledger.Lease) (reply, erro
 		return c.toolError(outcomeThrottled, "%s could not be started in time, and nothing has run. Try again in a few "+
 			"seconds.", c.entry.Tool.Name), nil
 	}
-	answer, left, err := c.attempt(ctx)
+	running, cancel := context.WithDeadline(ctx, c.Deadline.Add(-recordMargin))
+	defer cancel()
+	answer, left, err := c.attempt(running)
 	switch left {
 	case traceNone:
 		c.settle(ctx, "releasing a lease", lease.Release)
@@ -191,10 +197,14 @@ func (c *call) settle(ctx context.Context, what string, write func(context.Conte
 // complete records the answer. One that cannot be recorded is not given: a repeat would be told another.
 func (c *call) complete(ctx context.Context, lease *ledger.Lease, answer reply) (reply, error) {
 	var err error
-	for range completeAttempts {
+	for attempt := range completeAttempts {
+		left := c.Deadline.Sub(c.now())
+		if attempt > 0 && left < leastAttempt {
+			break
+		}
 		var winner *ledger.Record
-		attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), completeWithin)
-		winner, err = lease.Complete(attempt, answer.encode(), replayUntil(answer))
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(max(left, leastAttempt), completeWithin))
+		winner, err = lease.Complete(within, answer.encode(), replayUntil(answer))
 		cancel()
 		switch {
 		case err == nil && winner == nil:

@@ -76,7 +76,7 @@ func TestDatabaseOrLambdaThatFailsAtOneStep(t *testing.T) {
 	t.Parallel()
 	needsProc(t)
 	// A call tries for nine seconds to record its result; after fifteen of silence its answer would be a stream.
-	s := counting(t, "database", func(o *localstack.Options) { o.AnswerWithin = 14 * time.Second })
+	s := counting(t, "database", func(o *localstack.Options) { o.AnswerWithin = 8 * time.Second })
 	cases := illCases()
 	for _, c := range cases {
 		c.wish = subjects[c.subject](t, s)

@@ -20,6 +20,10 @@ const (
 	maxWordBytes = 39
 )
 
+// lineEnds makes all line ends alike. The quoted-printable writer makes CR and LF of each, but swallows the line feed
+// that comes some bytes after a carriage return which stands alone.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
 // encode writes the message as it goes over the wire (RFC 5322, RFC 2045), with lines that end in CR and LF, none of
 // them near the limit of 998 bytes, and in ASCII alone.
 func (m Message) encode(from Address, date time.Time) ([]byte, error) {
@@ -37,7 +41,7 @@ func (m Message) encode(from Address, date time.Time) ([]byte, error) {
 	header(&out, "Content-Transfer-Encoding", "quoted-printable")
 	out.WriteString("\r\n")
 	body := quotedprintable.NewWriter(&out)
-	if _, err := body.Write([]byte(m.Body)); err != nil {
+	if _, err := body.Write([]byte(lineEnds.Replace(m.Body))); err != nil {
 		return nil, fmt.Errorf("encoding the body: %w", err)
 	}
 	if err := body.Close(); err != nil {

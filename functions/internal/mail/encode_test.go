@@ -124,6 +124,7 @@ func checkLines(t *testing.T, raw []byte) {
 func FuzzSubject(f *testing.F) {
 	f.Add("Hello\r\nBcc: eve@example.com")
 	f.Add("a\n b")
+	f.Add("\rafter a carriage return alone\n")
 	f.Add("=?utf-8?b?Cg==?= ü \xff")
 	f.Fuzz(func(t *testing.T, subject string) { checkSubject(t, subject) })
 }
