@@ -436,3 +436,25 @@ func TestPanicIsRecorded(t *testing.T) {
 		}
 	}
 }
+
+// A tool that acts when it is only asked what it would do has a defect, and the log says so.
+func TestSideEffectsOfADryRunAreLogged(t *testing.T) {
+	t.Parallel()
+	r := newDryRun(t, dryRunMay)
+	var log bytes.Buffer
+	for _, caller := range r.callers {
+		caller.Log = slog.New(slog.NewJSONHandler(&log, nil))
+	}
+	r.answer = func(int64) ([]byte, error) {
+		return []byte(`{"content":[],"structuredContent":{"n":1},"_meta":{"dev.patchbay/sideEffects":["sent a mail"]}}`), nil
+	}
+	for arguments, defect := range map[string]bool{`{"dryRun":true}`: true, `{}`: false} {
+		log.Reset()
+		if _, err := r.ask(t, "", arguments, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(log.String(), "side effects of a dry run"); got != defect {
+			t.Errorf("%s: logged %v: %s", arguments, got, &log)
+		}
+	}
+}

@@ -45,7 +45,10 @@ func (c *call) finish(ctx context.Context, answer []byte) (reply, trace, error) 
 	if err := c.checkOutput(members); err != nil {
 		return c.broken(err), traceAnswered, nil
 	}
-	return members, c.traceOfResult(members), nil
+	if c.dryRun {
+		c.checkDryRun(members)
+	}
+	return sanitize(members), c.traceOfResult(members), nil
 }
 
 // traceOfResult lets a failure that the contract declares to have no effect leave none. A code that it does not declare
@@ -183,8 +186,25 @@ func checkContent(content json.RawMessage) error {
 				return fmt.Errorf("block %d of the result's content, of type %s, has no usable %s", i, kind, name)
 			}
 		}
+		if err := checkLinks(block); err != nil {
+			return fmt.Errorf("block %d of the result's content: %w", i, err)
+		}
 	}
 	return nil
+}
+
+// checkDryRun logs the defect of a tool that says it had an effect when it was only asked what it would do.
+func (c *call) checkDryRun(members reply) {
+	for _, m := range members {
+		if m.Key != memberMeta {
+			continue
+		}
+		var effects []json.RawMessage
+		if json.Unmarshal(memberOf(m.Value, mcp.MetaSideEffects), &effects) == nil && len(effects) > 0 {
+			c.Log.Error("a tool reports side effects of a dry run", "requestId", c.RequestID, "tool", c.entry.Tool.Name,
+				"sideEffects", shorten(string(memberOf(m.Value, mcp.MetaSideEffects))))
+		}
+	}
 }
 
 // checkOutput holds the tool to its outputSchema. An error result need not have structured content

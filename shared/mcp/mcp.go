@@ -67,6 +67,9 @@ const (
 	MetaReplayed = "dev.patchbay/replayed"
 	// MetaDryRun is true in the result of a dry run; Patchbay's own.
 	MetaDryRun = "dev.patchbay/dryRun"
+	// MetaSideEffects lists, in a tool's result, what the call has changed, as texts; Patchbay's own. In a dry run it is
+	// empty, or the tool has a defect.
+	MetaSideEffects = "dev.patchbay/sideEffects"
 	// MetaReplayUntil is until when a result may be replayed, an RFC 3339 time; Patchbay's own.
 	MetaReplayUntil = "dev.patchbay/replayUntil"
 )
