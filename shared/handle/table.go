@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"patchbay/shared/table"
 )
 
 // TableVariable is the environment variable with the table's name. A function has it when its contract names a
@@ -43,35 +44,12 @@ func OpenTable(getenv func(string) string) (Table, error) {
 	return Table{DB: dynamodb.New(options), Name: name}, nil
 }
 
-// TableDB is what CreateTable uses of *dynamodb.Client.
-type TableDB interface {
-	CreateTable(
-		context.Context, *dynamodb.CreateTableInput, ...func(*dynamodb.Options),
-	) (*dynamodb.CreateTableOutput, error)
-	dynamodb.DescribeTableAPIClient
-}
-
 // CreateTable creates a table of handles for local use and tests and returns when it can be used; one that exists is
 // left alone. On AWS the table is part of the deployed stack, with the same key and TTLAttribute for its time to live;
 // nothing depends on that but what the table costs.
-func CreateTable(ctx context.Context, db TableDB, table string) error {
-	_, err := db.CreateTable(ctx, &dynamodb.CreateTableInput{
-		TableName:   &table,
-		BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{
-			{AttributeName: aws.String(PartitionKey), AttributeType: types.ScalarAttributeTypeS},
-		},
-		KeySchema: []types.KeySchemaElement{{AttributeName: aws.String(PartitionKey), KeyType: types.KeyTypeHash}},
+func CreateTable(ctx context.Context, db table.DB, name string) error {
+	_, err := table.Create(ctx, db, name, []types.KeySchemaElement{
+		{AttributeName: aws.String(PartitionKey), KeyType: types.KeyTypeHash},
 	})
-	var exists *types.ResourceInUseException
-	if err != nil && !errors.As(err, &exists) {
-		return fmt.Errorf("creating table %s: %w", table, err)
-	}
-	waiter := dynamodb.NewTableExistsWaiter(db, func(o *dynamodb.TableExistsWaiterOptions) {
-		o.MinDelay, o.MaxDelay = 10*time.Millisecond, time.Second
-	})
-	if err := waiter.Wait(ctx, &dynamodb.DescribeTableInput{TableName: &table}, time.Minute); err != nil {
-		return fmt.Errorf("waiting for table %s: %w", table, err)
-	}
-	return nil
+	return err
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"patchbay/shared/table"
 )
 
 // The attributes of every item that the table's definition names. There are no secondary indexes.
@@ -23,10 +24,7 @@ const versionAttribute = "v"
 
 // TableDB is what CreateTable uses of *dynamodb.Client.
 type TableDB interface {
-	CreateTable(
-		context.Context, *dynamodb.CreateTableInput, ...func(*dynamodb.Options),
-	) (*dynamodb.CreateTableOutput, error)
-	dynamodb.DescribeTableAPIClient
+	table.DB
 	UpdateTimeToLive(
 		context.Context, *dynamodb.UpdateTimeToLiveInput, ...func(*dynamodb.Options),
 	) (*dynamodb.UpdateTimeToLiveOutput, error)
@@ -35,39 +33,20 @@ type TableDB interface {
 // CreateTable creates a ledger's table for local use and tests and returns when it can be used; one that exists is
 // left alone. On AWS the table is part of the deployed stack, with the same keys and the same TTL attribute. An
 // engine without TTL keeps ended items, which changes nothing but its size.
-func CreateTable(ctx context.Context, db TableDB, table string) error {
-	_, err := db.CreateTable(ctx, &dynamodb.CreateTableInput{
-		TableName:   aws.String(table),
-		BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{
-			{AttributeName: aws.String(PartitionKey), AttributeType: types.ScalarAttributeTypeS},
-			{AttributeName: aws.String(SortKey), AttributeType: types.ScalarAttributeTypeS},
-		},
-		KeySchema: []types.KeySchemaElement{
-			{AttributeName: aws.String(PartitionKey), KeyType: types.KeyTypeHash},
-			{AttributeName: aws.String(SortKey), KeyType: types.KeyTypeRange},
-		},
+func CreateTable(ctx context.Context, db TableDB, name string) error {
+	created, err := table.Create(ctx, db, name, []types.KeySchemaElement{
+		{AttributeName: aws.String(PartitionKey), KeyType: types.KeyTypeHash},
+		{AttributeName: aws.String(SortKey), KeyType: types.KeyTypeRange},
 	})
-	var exists *types.ResourceInUseException
-	found := errors.As(err, &exists)
-	if err != nil && !found {
-		return fmt.Errorf("creating table %s: %w", table, err)
+	if err != nil || !created {
+		return err
 	}
-	waiter := dynamodb.NewTableExistsWaiter(db, func(o *dynamodb.TableExistsWaiterOptions) {
-		o.MinDelay, o.MaxDelay = 10*time.Millisecond, time.Second
-	})
-	if err := waiter.Wait(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(table)}, time.Minute); err != nil {
-		return fmt.Errorf("waiting for table %s: %w", table, err)
-	}
-	if found {
-		return nil
-	}
-	return enableTTL(ctx, db, table)
+	return enableTTL(ctx, db, name)
 }
 
-func enableTTL(ctx context.Context, db TableDB, table string) error {
+func enableTTL(ctx context.Context, db TableDB, name string) error {
 	_, err := db.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
-		TableName: aws.String(table),
+		TableName: aws.String(name),
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{
 			AttributeName: aws.String(TTLAttribute),
 			Enabled:       aws.Bool(true),
@@ -78,7 +57,7 @@ func enableTTL(ctx context.Context, db TableDB, table string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("enabling TTL of table %s: %w", table, err)
+		return fmt.Errorf("enabling TTL of table %s: %w", name, err)
 	}
 	return nil
 }
