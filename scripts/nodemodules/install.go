@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +30,54 @@ func Install(ctx context.Context, o Options) (modules string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("locating %s: %w", o.Root, err)
 	}
+	unlock, err := exclusively(root)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	return o.install(ctx, root)
+}
+
+// InstallFor installs what a module's local stack needs: by the module's own lock file where that names the engine, as
+// the kit's own does, and else by the kit's, whose two files pins holds, in .patchbay/node of the module. The kit itself
+// may lie in a module cache, where nothing can be installed.
+func InstallFor(ctx context.Context, pins fs.FS, o Options) (modules string, err error) {
+	modules, err = Install(ctx, o)
+	if !errors.Is(err, ErrNotInstalled) {
+		return modules, err
+	}
+	root, err := filepath.Abs(filepath.Join(o.Root, ".patchbay", "node"))
+	if err != nil {
+		return "", fmt.Errorf("locating %s: %w", o.Root, err)
+	}
+	unlock, err := exclusively(o.Root)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if err := writePins(root, pins); err != nil {
+		return "", fmt.Errorf("writing what pins the Node packages: %w", err)
+	}
+	return o.install(ctx, root)
+}
+
+func writePins(dir string, pins fs.FS) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, name := range []string{"package.json", lockFile} {
+		data, err := fs.ReadFile(pins, name)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o Options) install(ctx context.Context, root string) (modules string, err error) {
 	want, err := readLock(filepath.Join(root, lockFile))
 	if err != nil {
 		return "", err
@@ -37,11 +86,6 @@ func Install(ctx context.Context, o Options) (modules string, err error) {
 		return "", fmt.Errorf("%w; %s has no %s that names dynalite", ErrNotInstalled, root, lockFile)
 	}
 	modules = filepath.Join(root, "node_modules")
-	unlock, err := exclusively(root)
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
 	record, err := readLock(filepath.Join(modules, recordFile))
 	if err != nil {
 		return "", err

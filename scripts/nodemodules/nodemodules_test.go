@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -114,6 +115,39 @@ func TestInstallRunsNpmWhenTheLockSaysSo(t *testing.T) {
 	}
 	if _, err := Install(t.Context(), Options{Root: root}); err != nil || runs() == "" {
 		t.Errorf("npm was not run for a node that is gone: %v", err)
+	}
+}
+
+// A module with Node packages of its own, or none, gets the kit's in its .patchbay, and keeps its own files as they are.
+func TestInstallForAModuleThatPinsOtherThings(t *testing.T) {
+	root, bin := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(bin, "npm"), npm)
+	if err := os.Chmod(filepath.Join(bin, "npm"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	const others = `{"packages": {"node_modules/left-pad": {"version": "1.0.0"}}}`
+	write(t, filepath.Join(root, lockFile), others)
+	within := filepath.Join(root, ".patchbay", "node")
+	for _, version := range []string{"4.0.0", "4.0.0", "4.0.1"} {
+		pins := fstest.MapFS{
+			"package.json": {Data: []byte(`{"name": "kit"}`)},
+			lockFile:       {Data: []byte(strings.Replace(wanted, "4.0.0", version, 1))},
+		}
+		modules, err := InstallFor(t.Context(), pins, Options{Root: root})
+		if err != nil || modules != filepath.Join(within, "node_modules") {
+			t.Fatalf("%s: %s, %v", version, modules, err)
+		}
+	}
+	runs, err := os.ReadFile(filepath.Join(within, "npm-was-run"))
+	if got := strings.Count(string(runs), "\n"); err != nil || got != 2 {
+		t.Errorf("npm was run %d times for two versions: %q, %v", got, runs, err)
+	}
+	if got, err := os.ReadFile(filepath.Join(root, lockFile)); err != nil || string(got) != others {
+		t.Errorf("the module's own lock file became %q, %v", got, err)
+	}
+	if _, err := InstallFor(t.Context(), fstest.MapFS{}, Options{Root: root}); err == nil {
+		t.Error("installed by files that do not exist")
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"patchbay"
 	"patchbay/scripts/nodemodules"
 )
 
@@ -13,7 +14,7 @@ func installCommand() *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "install",
-		Short: "Install the Node packages that package-lock.json pins, unless they are there",
+		Short: "Install the Node packages that Patchbay pins, unless they are there",
 		Long: `Installs the DynamoDB engine and the Node that runs it. Every command that needs them does so by itself; this
 is for whoever wants it done before, and for the tests.`,
 		Example: "  patchbay install --dev",
@@ -23,7 +24,7 @@ is for whoever wants it done before, and for the tests.`,
 				return err
 			}
 			options.Progress = cmd.ErrOrStderr()
-			_, err = nodemodules.Install(cmd.Context(), options)
+			_, err = nodemodules.InstallFor(cmd.Context(), patchbay.NodePackages, options)
 			return err
 		},
 	}
