@@ -47,6 +47,9 @@ type Options struct {
 	// Logger gets one record for each answer that the gateway gave itself and each stream that broke; nil is
 	// slog.Default().
 	Logger *slog.Logger
+	// Access gets the access log, one record for each request when its answer has ended; nil drops it. It is called from
+	// several goroutines at once.
+	Access func(Access)
 }
 
 // Time-outs of a streaming integration.
@@ -92,7 +95,10 @@ func New(options Options) http.Handler {
 		options.Logger = slog.Default()
 	}
 	options.Timeout = min(options.Timeout, maxTimeout)
-	return &gateway{options}
+	if options.Access == nil {
+		return &gateway{options}
+	}
+	return logAccess(&gateway{options}, options.Access)
 }
 
 type gateway struct{ Options }

@@ -228,6 +228,7 @@ func (in *instance) deliver(inv *invocation, deadline time.Time) bool {
 	inv.deadline = deadline
 	inv.timer = time.AfterFunc(time.Until(deadline), func() { in.timeOut(inv) })
 	in.current = inv
+	in.service.options.Begin(in.version.Name, in.version.number, in.id, inv.requestID)
 	in.inbox <- inv
 	return true
 }

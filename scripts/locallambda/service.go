@@ -40,6 +40,9 @@ type Options struct {
 	// has to say of an instance. It may be called from several goroutines at once, and must not keep line. Nil:
 	// dropped.
 	Log func(function, instance string, line []byte)
+	// Begin is told of each invocation that an instance gets, before the function can log anything of it: what Lambda
+	// says in a function's log with a line that begins with START. It must return at once. Nil: nobody is told.
+	Begin func(function, version, instance, requestID string)
 }
 
 func (o Options) withDefaults() Options {
@@ -57,6 +60,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Log == nil {
 		o.Log = func(string, string, []byte) {}
+	}
+	if o.Begin == nil {
+		o.Begin = func(string, string, string, string) {}
 	}
 	return o
 }

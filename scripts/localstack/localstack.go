@@ -104,6 +104,7 @@ type Stack struct {
 	// programs are how functions are run that are no bootstrap.
 	programs map[*contract.Tool]*program
 	lock     *os.File
+	logs     *logs
 	// announced is the file that says where the stack is; empty before it runs.
 	announced string
 	once      sync.Once
@@ -155,6 +156,9 @@ func (s *Stack) start(ctx context.Context) error {
 		return err
 	}
 	if err := s.openData(); err != nil {
+		return err
+	}
+	if err := s.openLogs(); err != nil {
 		return err
 	}
 	if err := s.installModules(ctx); err != nil {
@@ -279,9 +283,7 @@ func (s *Stack) serve(handler http.Handler) (string, error) {
 }
 
 func (s *Stack) startFunctions(ctx context.Context) (dispatcher string, err error) {
-	s.lambda = locallambda.New(locallambda.Options{
-		Log: func(function, _ string, line []byte) { s.options.Log(function, line) },
-	})
+	s.lambda = locallambda.New(locallambda.Options{Log: s.line, Begin: s.begin})
 	if s.LambdaURL, err = s.serve(s.lambda); err != nil {
 		return "", err
 	}
@@ -323,6 +325,7 @@ func (s *Stack) serveGateway(listener net.Listener, dispatcher string) {
 		Invoker:     s.lambda,
 		Principals:  s.options.Principals,
 		Timeout:     s.answerWithin(s.set.Tools),
+		Access:      s.access,
 	})
 	go func() { _ = s.gateway.Serve(listener) }()
 }
@@ -390,6 +393,7 @@ func (s *Stack) Close() {
 		if s.engine != nil {
 			s.engine.Close()
 		}
+		s.logs.close()
 		if s.lock != nil {
 			_ = s.lock.Close()
 		}
