@@ -28,7 +28,10 @@ const (
 type Contract struct {
 	// Category groups tools for people; it is not sent to clients.
 	Category string `json:"category,omitempty"`
-	Risk     Risk   `json:"risk"`
+	// Example marks a tool that only shows how one is made: it runs locally, and is deployed where the deployment's
+	// settings ask for examples.
+	Example bool `json:"example,omitempty"`
+	Risk    Risk `json:"risk"`
 	// Autonomous says that the tool may be called without a person's consent. It is never true beside a Confirmation.
 	Autonomous   bool         `json:"autonomous"`
 	Confirmation Confirmation `json:"confirmation"`

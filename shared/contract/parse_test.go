@@ -146,6 +146,7 @@ func TestParseReadsEveryField(t *testing.T) {
 func everything() Contract {
 	return Contract{
 		Category:     "messages",
+		Example:      true,
 		Risk:         RiskHigh,
 		Autonomous:   false,
 		Confirmation: ConfirmationAlways,
