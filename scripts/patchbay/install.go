@@ -28,7 +28,8 @@ is for whoever wants it done before, and for the tests.`,
 			return err
 		},
 	}
-	command.Flags().BoolVar(&options.Dev, "dev", false, "also what tests need: official clients, the conformance suite")
+	command.Flags().BoolVar(&options.Dev, "dev", false, "also what tests need: official clients, the "+
+		"conformance suite, moto and cfn-lint")
 	rootFlag(command, &root)
 	return command
 }
