@@ -5,6 +5,7 @@ import (
 
 	"patchbay"
 	"patchbay/scripts/nodemodules"
+	"patchbay/scripts/pytools"
 )
 
 func installCommand() *cobra.Command {
@@ -16,7 +17,7 @@ func installCommand() *cobra.Command {
 		Use:   "install",
 		Short: "Install the Node packages that Patchbay pins, unless they are there",
 		Long: `Installs the DynamoDB engine and the Node that runs it. Every command that needs them does so by itself; this
-is for whoever wants it done before, and for the tests.`,
+is for whoever wants it done before, and for the tests, which also need moto and cfn-lint from PyPI.`,
 		Example: "  patchbay install --dev",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -25,6 +26,10 @@ is for whoever wants it done before, and for the tests.`,
 			}
 			options.Progress = cmd.ErrOrStderr()
 			_, err = nodemodules.InstallFor(cmd.Context(), patchbay.NodePackages, options)
+			if err != nil || !options.Dev {
+				return err
+			}
+			_, err = pytools.Moto(cmd.Context(), options.Root, options.Progress)
 			return err
 		},
 	}
