@@ -4,8 +4,8 @@
 // It does to a request and an answer what AWS does, so that what bites there bites here first: the proxy event of
 // version 1, the limits on headers, bodies and events, the integration's time-out, the header fields that are dropped
 // or renamed on either way, the gateway's own error responses, and silence about clients that leave. Not emulated:
-// stages in the path, the rate of 2 MB/s past the first 10 MB, throttling by the gateway itself, WAF, CloudFront's
-// header fields. Field names reach a Lambda as the client wrote them; here they come in the form of net/http.
+// stages in the path, the rate of 2 MB/s past the first 10 MB, WAF, CloudFront's header fields. Field names reach a
+// Lambda as the client wrote them; here they come in the form of net/http.
 package localgateway
 
 import (
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/time/rate"
 
 	"patchbay/scripts/locallambda"
 )
@@ -41,6 +42,10 @@ type Options struct {
 	IdleTimeout time.Duration
 	// BodyTimeout bounds the reading of a request's body; 0 means 30 seconds.
 	BodyTimeout time.Duration
+	// Rate is how many requests a second the stage takes in the long run, and Burst how many at once; a Rate of 0 takes
+	// all.
+	Rate  float64
+	Burst int
 	// Principals are the callers whom the gateway lets in, by their tokens; nil lets everybody in, as nobody in
 	// particular.
 	Principals Principals
@@ -95,13 +100,20 @@ func New(options Options) http.Handler {
 		options.Logger = slog.Default()
 	}
 	options.Timeout = min(options.Timeout, maxTimeout)
-	if options.Access == nil {
-		return &gateway{options}
+	g := &gateway{Options: options, limiter: rate.NewLimiter(rate.Inf, 0)}
+	if options.Rate > 0 {
+		g.limiter = rate.NewLimiter(rate.Limit(options.Rate), options.Burst)
 	}
-	return logAccess(&gateway{options}, options.Access)
+	if options.Access == nil {
+		return g
+	}
+	return logAccess(g, options.Access)
 }
 
-type gateway struct{ Options }
+type gateway struct {
+	Options
+	limiter *rate.Limiter
+}
 
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := newExchange(w, r, g.Logger)
@@ -110,6 +122,10 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = connection.SetReadDeadline(e.begun.Add(g.BodyTimeout))
 	if r.URL.Path != g.Path {
 		e.refuse(unknownRoute)
+		return
+	}
+	if !g.limiter.Allow() {
+		e.refuse(throttled)
 		return
 	}
 	event := e.facts(g.Path)

@@ -22,6 +22,7 @@ import (
 
 	"patchbay/scripts/build"
 	"patchbay/scripts/locallambda"
+	"patchbay/shared/gatewayresponse"
 )
 
 // The tests run one real Lambda, testdata/probe, behind the gateway.
@@ -206,7 +207,6 @@ func TestAnswerHeader(t *testing.T) {
 
 func TestGatewayResponses(t *testing.T) {
 	t.Parallel()
-	failed := `{"message": "Internal server error"}`
 	probed := func(action string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Set("Probe", action) }
 	}
@@ -219,45 +219,64 @@ func TestGatewayResponses(t *testing.T) {
 		name    string
 		options Options
 		change  func(*http.Request)
+		want    refusal
 		status  int
-		body    string
-		kind    string
 	}{
-		{"unknown route", Options{}, func(r *http.Request) { r.URL.Path = "/other" }, 404, `{"message":"Not Found"}`,
-			"MissingAuthenticationTokenException"},
-		{"other path", Options{Path: "/tools"}, func(*http.Request) {}, 404, `{"message":"Not Found"}`,
-			"MissingAuthenticationTokenException"},
-		{"header too long", Options{}, func(r *http.Request) { r.Header.Set("X-Long", strings.Repeat("x", 10240)) }, 431,
-			"HTTP header is larger than 10240 bytes.", ""},
-		{"body too long", Options{}, sized(maxBody + 1), 413, "HTTP content length exceeded 10485760 bytes.", ""},
-		{"event too long", Options{}, sized(maxBody), 413, `{"message": "Request Too Long"}`, "BadRequestException"},
+		{"unknown route", Options{}, func(r *http.Request) { r.URL.Path = "/other" }, unknownRoute, 404},
+		{"other path", Options{Path: "/tools"}, func(*http.Request) {}, unknownRoute, 404},
+		{"header too long", Options{}, func(r *http.Request) { r.Header.Set("X-Long", strings.Repeat("x", 10240)) },
+			headerTooLong, 431},
+		{"body too long", Options{}, sized(maxBody + 1), bodyTooLong, 413},
+		{"event too long", Options{}, sized(maxBody), eventTooLong, 413},
 		{"overriding method that is none", Options{}, func(r *http.Request) {
 			r.Header.Set("X-HTTP-Method-Override", "P ST")
-		}, 400, `{"message":"Bad Request"}`, "BadRequestException"},
+		}, badRequest, 400},
 		{"overriding method beyond ASCII", Options{}, func(r *http.Request) {
 			r.Header.Set("X-HTTP-Method-Override", "PÖST")
-		}, 400, `{"message":"Bad Request"}`, "BadRequestException"},
-		{"no such function", Options{FunctionARN: "nobody:1"}, func(*http.Request) {}, 500, failed,
-			"InternalServerErrorException"},
-		{"function fails", Options{}, probed("fail"), 500, failed, "InternalServerErrorException"},
-		{"function exits", Options{}, probed("exit"), 500, failed, "InternalServerErrorException"},
-		{"no prelude", Options{}, probed("no prelude"), 502, failed, "InternalServerErrorException"},
-		{"bad prelude", Options{}, probed("bad prelude"), 502, failed, "InternalServerErrorException"},
-		{"long prelude", Options{}, probed("long prelude"), 502, failed, "InternalServerErrorException"},
+		}, badRequest, 400},
+		{"no such function", Options{FunctionARN: "nobody:1"}, func(*http.Request) {}, integrationFailed, 502},
+		{"function fails", Options{}, probed("fail"), integrationFailed, 502},
+		{"function exits", Options{}, probed("exit"), integrationFailed, 502},
+		{"no prelude", Options{}, probed("no prelude"), badAnswer, 502},
+		{"bad prelude", Options{}, probed("bad prelude"), badAnswer, 502},
+		{"long prelude", Options{}, probed("long prelude"), badAnswer, 502},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			r := request(t, start(t, test.options), "event", "{}")
 			test.change(r)
-			response := do(t, r)
-			if body := readAll(t, response); response.StatusCode != test.status || body != test.body {
-				t.Errorf("got %d %s, want %d %s", response.StatusCode, body, test.status, test.body)
-			}
-			if kind := response.Header.Get("X-Amzn-Errortype"); kind != test.kind {
-				t.Errorf("x-amzn-ErrorType %q, want %q", kind, test.kind)
-			}
+			checkRefused(t, do(t, r), test.want, test.status)
 		})
+	}
+}
+
+// checkRefused checks the answer against what the deployed API says: an error of the protocol that names the request,
+// or the text of what API Gateway refuses before there is one.
+func checkRefused(t *testing.T, response *http.Response, want refusal, status int) {
+	t.Helper()
+	body, id := readAll(t, response), response.Header.Get("X-Amzn-Requestid")
+	if response.StatusCode != status || body != want.body(id) {
+		t.Errorf("got %d %s, want %d %s", response.StatusCode, body, status, want.body(id))
+	}
+	if kind := response.Header.Get("X-Amzn-Errortype"); kind != want.kind {
+		t.Errorf("x-amzn-ErrorType %q, want %q", kind, want.kind)
+	}
+	if want.response == "" {
+		return
+	}
+	var said struct {
+		JSONRPC string
+		Error   struct{ Data struct{ RequestID string } }
+	}
+	if err := json.Unmarshal([]byte(body), &said); err != nil || said.JSONRPC != "2.0" || id == "" ||
+		said.Error.Data.RequestID != id {
+		t.Errorf("%v in %s; want an error that names %q", err, body, id)
+	}
+	for name, value := range gatewayresponse.Of(want.response).Header() {
+		if got := response.Header.Get(name); got != value {
+			t.Errorf("%s: %q, want %q", name, got, value)
+		}
 	}
 }
 
@@ -278,10 +297,7 @@ func TestThrottling(t *testing.T) {
 		first <- err
 	}()
 	waitFor(t, dir, "started")
-	response := post(t, server, "event", "")
-	if body := readAll(t, response); response.StatusCode != 500 || body != integrationFailed.body {
-		t.Errorf("got %d %s", response.StatusCode, body)
-	}
+	checkRefused(t, post(t, server, "event", ""), integrationFailed, 502)
 	touch(t, dir)
 	if err := <-first; err != nil {
 		t.Error(err)
@@ -289,6 +305,21 @@ func TestThrottling(t *testing.T) {
 	if response := post(t, start(t, Options{}), "answer", `{"status":429}`); response.StatusCode != 429 {
 		t.Errorf("the function's own 429 became %d", response.StatusCode)
 	}
+}
+
+// The rate of the stage is for all callers together; what it refuses never reaches the function.
+func TestRateOfTheStage(t *testing.T) {
+	t.Parallel()
+	server := start(t, Options{Rate: 1e-6, Burst: 2})
+	for range 2 {
+		if response := post(t, server, "event", ""); response.StatusCode != 200 {
+			t.Errorf("within the burst: %d", response.StatusCode)
+		}
+	}
+	checkRefused(t, post(t, server, "event", ""), throttled, 429)
+	r := request(t, server, "event", "")
+	r.URL.Path = "/other"
+	checkRefused(t, do(t, r), unknownRoute, 404)
 }
 
 func TestHeaderLimitIsExact(t *testing.T) {
@@ -401,9 +432,7 @@ func TestTimeoutBeforeTheFirstByte(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	response := post(t, start(t, Options{Timeout: 100 * time.Millisecond}), "outlive in silence", dir)
-	if body := readAll(t, response); response.StatusCode != 504 || body != `{"message": "Endpoint request timed out"}` {
-		t.Errorf("got %d %s", response.StatusCode, body)
-	}
+	checkRefused(t, response, timedOut, 504)
 	touch(t, dir)
 	checkFinished(t, dir)
 }
@@ -479,7 +508,7 @@ func TestServerBoundsWhatItReads(t *testing.T) {
 	listening.Start()
 	t.Cleanup(listening.Close)
 	for size, body := range map[int]string{
-		maxHeader: headerTooLong.body, 2 * maxRead: "431 Request Header Fields Too Large",
+		maxHeader: headerTooLong.text, 2 * maxRead: "431 Request Header Fields Too Large",
 	} {
 		r := request(t, listening, "event", "")
 		r.Header.Set("X-Long", strings.Repeat("x", size))

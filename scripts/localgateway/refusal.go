@@ -3,47 +3,72 @@ package localgateway
 import (
 	"io"
 	"net/http"
+
+	"patchbay/shared/gatewayresponse"
 )
 
 // refusal is a response that the gateway gives itself.
 type refusal struct {
 	status int
-	kind   string // the value of x-amzn-ErrorType; empty for what is refused before there is a request
-	body   string
+	// kind is the value of x-amzn-ErrorType; empty for what is refused before there is a request.
+	kind string
+	// response is the type of the gateway response, which the deployed API customizes as this gateway does.
+	response string
+	// text is the body of what cannot be customized.
+	text string
 }
 
-// The gateway responses. Messages and kinds are those of AWS. The sources of the less known ones: both 413s are
-// recorded in github.com/koki-develop/lgtm-generator, issue 10 (2021); AWS documents the limit on header fields but not
-// the status (431 is unverified, and so is the 408 for a body that does not come); an invocation that Lambda refuses,
-// throttled ones too, is a 500 (repost.aws/questions/QUfI6bsdd0SOiPeyimzxSkfQ); a failure before the prelude is a 500
-// in the API Gateway developer guide, "Set up a Lambda proxy integration with payload response streaming"; 502 for a
-// bad prelude is the answer to a malformed response in a buffered integration, and unverified for a streamed one.
+// What the gateway answers itself. Kinds are those of AWS; which type of gateway response stands for what is documented
+// for the time-out, the rate, the route and the token, and a guess for the rest, which is why all of those that a
+// failing function could be say the same. The sources of the less known: both 413s are recorded in
+// github.com/koki-develop/lgtm-generator, issue 10 (2021), and the API Gateway developer guide, "Amazon API Gateway
+// important notes", says that the first cannot be customized; AWS documents the limit on header fields but not the
+// status (431 is unverified, and so is the 408 for a body that does not come). An invocation that Lambda refuses,
+// throttled ones too, is a failed integration (repost.aws/questions/QUfI6bsdd0SOiPeyimzxSkfQ), and a bad prelude is
+// what a malformed response is to a buffered one; a 500 and a 502 where they are not customized.
 var (
-	// AWS says 403 Missing Authentication Token for a route that does not exist; the deployed API maps it to this.
-	unknownRoute      = refusal{404, "MissingAuthenticationTokenException", `{"message":"Not Found"}`}
-	unauthorized      = refusal{401, "UnauthorizedException", `{"message":"Unauthorized"}`}
-	headerTooLong     = refusal{431, "", "HTTP header is larger than 10240 bytes."}
-	bodyTooLong       = refusal{413, "", "HTTP content length exceeded 10485760 bytes."}
-	badRequest        = refusal{400, "BadRequestException", `{"message":"Bad Request"}`}
-	bodyTooSlow       = refusal{408, "", "Request Timeout"}
-	eventTooLong      = refusal{413, "BadRequestException", `{"message": "Request Too Long"}`}
-	integrationFailed = refusal{500, "InternalServerErrorException", `{"message": "Internal server error"}`}
-	badAnswer         = refusal{502, "InternalServerErrorException", `{"message": "Internal server error"}`}
-	timedOut          = refusal{504, "InternalServerErrorException", `{"message": "Endpoint request timed out"}`}
+	// AWS says 403 Missing Authentication Token for a route that does not exist; the deployed API maps it to 404.
+	unknownRoute      = answered("MissingAuthenticationTokenException", gatewayresponse.MissingAuthenticationToken)
+	unauthorized      = answered("UnauthorizedException", gatewayresponse.Unauthorized)
+	throttled         = answered("TooManyRequestsException", gatewayresponse.Throttled)
+	eventTooLong      = answered("BadRequestException", gatewayresponse.RequestTooLarge)
+	integrationFailed = answered("InternalServerErrorException", gatewayresponse.IntegrationFailure)
+	badAnswer         = answered("InternalServerErrorException", gatewayresponse.ConfigurationError)
+	timedOut          = answered("InternalServerErrorException", gatewayresponse.IntegrationTimeout)
+	// A type of its own would set the status; the default one leaves it.
+	badRequest    = refusal{status: 400, kind: "BadRequestException", response: gatewayresponse.Default4XX}
+	headerTooLong = refusal{status: 431, text: "HTTP header is larger than 10240 bytes."}
+	bodyTooLong   = refusal{status: 413, text: "HTTP content length exceeded 10485760 bytes."}
+	bodyTooSlow   = refusal{status: 408, text: "Request Timeout"}
 )
 
+func answered(kind, response string) refusal {
+	return refusal{status: gatewayresponse.Of(response).Status, kind: kind, response: response}
+}
+
+// body is what the client with that request id reads.
+func (r refusal) body(id string) string {
+	if r.response == "" {
+		return r.text
+	}
+	return gatewayresponse.Of(r.response).Body(id)
+}
+
 func (e *exchange) refuse(with refusal) {
+	body := with.body(e.id)
 	e.log.Info("gateway response", "requestId", e.id, "method", e.request.Method, "path", e.request.URL.Path,
-		"status", with.status, "body", with.body)
+		"status", with.status, "body", body)
 	header := e.writer.Header()
 	header.Set("Content-Type", "text; charset=utf-8")
-	if with.kind != "" {
-		header.Set("Content-Type", "application/json")
+	if with.response != "" {
+		for name, value := range gatewayresponse.Of(with.response).Header() {
+			header.Set(name, value)
+		}
 		header.Set("X-Amzn-Errortype", with.kind)
 		e.stamp(header)
 	}
 	e.writer.WriteHeader(with.status)
-	_, _ = io.WriteString(e.writer, with.body) // a client that has left is nobody to tell
+	_, _ = io.WriteString(e.writer, body) // a client that has left is nobody to tell
 }
 
 // stamp adds the fields by which a response is found in AWS's logs.

@@ -20,6 +20,7 @@ import (
 // Source: API Gateway developer guide, "Gateway response types for API Gateway".
 const (
 	AccessDenied               = "ACCESS_DENIED"
+	ConfigurationError         = "API_CONFIGURATION_ERROR"
 	Default4XX                 = "DEFAULT_4XX"
 	Default5XX                 = "DEFAULT_5XX"
 	IntegrationFailure         = "INTEGRATION_FAILURE"
@@ -80,7 +81,7 @@ var responses = []Response{
 		"when the quota begins anew"),
 	later("AUTHORIZER_FAILURE", http.StatusServiceUnavailable, 5, notRun+noAuthorizer),
 	later("AUTHORIZER_CONFIGURATION_ERROR", http.StatusServiceUnavailable, 5, notRun+noAuthorizer),
-	later("API_CONFIGURATION_ERROR", http.StatusBadGateway, 0, "The server did not answer as it should. "+mayRun),
+	later(ConfigurationError, http.StatusBadGateway, 0, "The server did not answer as it should. "+mayRun),
 	// Also what a throttled dispatcher looks like from outside.
 	later(IntegrationFailure, http.StatusBadGateway, 0, "The server could not answer. "+mayRun),
 	later(IntegrationTimeout, http.StatusGatewayTimeout, 0, "The server took too long to answer. "+mayRun),
