@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -101,7 +103,8 @@ func logTo(w io.Writer) func(string, []byte) {
 // help tells how to call a tool, for whoever reads the terminal.
 func help(stack *localstack.Stack) string {
 	const meta = `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
-	return strings.NewReplacer("URL", stack.URL, "META", meta).Replace(`
+	tool, arguments := exampleCall(stack)
+	return strings.NewReplacer("URL", stack.URL, "META", meta, "TOOL", tool, "ARGUMENTS", arguments).Replace(`
 List the tools:
 
   curl -s URL -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
@@ -111,9 +114,9 @@ List the tools:
 Call one:
 
   curl -s URL -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
-    -H 'MCP-Protocol-Version: 2026-07-28' -H 'Mcp-Method: tools/call' -H 'Mcp-Name: get_weather' \
-    -d '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get_weather",` +
-		`"arguments":{"location":"Oslo"},"_meta":META}}'
+    -H 'MCP-Protocol-Version: 2026-07-28' -H 'Mcp-Method: tools/call' -H 'Mcp-Name: TOOL' \
+    -d '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"TOOL",` +
+		`"arguments":ARGUMENTS,"_meta":META}}'
 
 Connect the MCP Inspector:
 
@@ -121,4 +124,13 @@ Connect the MCP Inspector:
 
 Stop with Ctrl-C.
 `)
+}
+
+// exampleCall is a call to show: of the example tool, else of the first tool, which says itself what it wants.
+func exampleCall(stack *localstack.Stack) (tool, arguments string) {
+	const example = "get_weather"
+	if _, ok := stack.Functions[example]; ok {
+		return example, `{"location":"Oslo"}`
+	}
+	return slices.Min(slices.Collect(maps.Keys(stack.Functions))), "{}"
 }

@@ -41,7 +41,14 @@ type localCommand struct {
 // startLocal starts a command and waits until it says that it is ready.
 func startLocal(t *testing.T, name string, args ...string) *localCommand {
 	t.Helper()
+	return startLocalIn(t, "", name, args...)
+}
+
+// startLocalIn does so in a folder; the empty one is this package's.
+func startLocalIn(t *testing.T, dir, name string, args ...string) *localCommand {
+	t.Helper()
 	c := &localCommand{Cmd: exec.CommandContext(t.Context(), name, args...)}
+	c.Dir = dir
 	// A group of its own, as a terminal makes one for what it starts.
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Stderr = &c.stderr
