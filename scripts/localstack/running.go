@@ -18,9 +18,10 @@ var ErrNotRunning = errors.New("no local stack is running")
 
 // Running says where the parts of a running stack are, for commands that people give beside it.
 type Running struct {
-	// URL is the MCP endpoint, and DatabaseURL the DynamoDB engine.
+	// URL is the MCP endpoint, DatabaseURL the DynamoDB engine, and LambdaURL the Lambda API.
 	URL         string `json:"url"`
 	DatabaseURL string `json:"databaseUrl"`
+	LambdaURL   string `json:"lambdaUrl"`
 	// Table is the catalogue's.
 	Table string `json:"table"`
 	// PID is the process that runs the stack.
@@ -50,7 +51,7 @@ func ReadRunning(data string) (Running, error) {
 
 // announce writes the file, in one step.
 func (s *Stack) announce() error {
-	content, err := json.MarshalIndent(Running{s.URL, s.DatabaseURL, Table, os.Getpid()}, "", "  ")
+	content, err := json.MarshalIndent(Running{s.URL, s.DatabaseURL, s.LambdaURL, Table, os.Getpid()}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encoding where the local stack is: %w", err)
 	}

@@ -14,11 +14,11 @@ func TestReadRunning(t *testing.T) {
 	if _, err := ReadRunning(data); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("no file: error %v", err)
 	}
-	s := &Stack{URL: "http://a/mcp", DatabaseURL: "http://b", options: Options{Data: data}}
+	s := &Stack{URL: "http://a/mcp", DatabaseURL: "http://b", LambdaURL: "http://c", options: Options{Data: data}}
 	if err := s.announce(); err != nil {
 		t.Fatal(err)
 	}
-	want := Running{URL: "http://a/mcp", DatabaseURL: "http://b", Table: Table, PID: os.Getpid()}
+	want := Running{URL: "http://a/mcp", DatabaseURL: "http://b", LambdaURL: "http://c", Table: Table, PID: os.Getpid()}
 	if got, err := ReadRunning(data); err != nil || got != want {
 		t.Errorf("got %+v, %v", got, err)
 	}

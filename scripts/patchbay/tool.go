@@ -2,94 +2,45 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"patchbay/scripts/localdb"
-	"patchbay/scripts/localstack"
+	"patchbay/scripts/operate"
 	"patchbay/shared/registry"
 )
 
-// catalogue says where the catalogue of a local stack is.
-type catalogue struct {
-	root, data, database, table string
-}
-
 func toolCommand() *cobra.Command {
-	var where catalogue
+	var at where
 	command := &cobra.Command{
 		Use:   "tool",
-		Short: "Disable or enable a tool of a running local stack",
+		Short: "Disable or enable a tool",
 	}
-	flags := command.PersistentFlags()
-	flags.StringVar(&where.data, "data", "", "the data folder of the local stack (default .patchbay in the module)")
-	flags.StringVar(&where.database, "database", "", "the DynamoDB engine's URL (default that of the running stack)")
-	flags.StringVar(&where.table, "table", "", "the catalogue's table (default that of the running stack)")
-	rootFlag(command, &where.root)
+	at.flags(command)
 	command.AddCommand(
-		disableCommand(&where, "disable", "Hide a tool from lists and calls, within ten seconds, until it is enabled", true),
-		disableCommand(&where, "enable", "Show a disabled tool again", false),
+		disableCommand(&at, "disable", "Hide a tool from lists and calls, within ten seconds, until it is enabled", true),
+		disableCommand(&at, "enable", "Show a disabled tool again", false),
 	)
 	return command
 }
 
-func disableCommand(where *catalogue, use, short string, disabled bool) *cobra.Command {
+func disableCommand(at *where, use, short string, disabled bool) *cobra.Command {
 	return &cobra.Command{
 		Use:     use + " NAME",
 		Short:   short,
-		Example: "  patchbay tool " + use + " get_weather",
+		Example: "  patchbay tool " + use + " get_weather --deployment shop-prod",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return where.setDisabled(cmd.Context(), cmd.OutOrStdout(), args[0], disabled)
+			act := operate.Act{Lever: "tool " + use, On: args[0]}
+			return at.act(cmd.Context(), act, func(ctx context.Context, target *operate.Target, _ *operate.Act) error {
+				publisher := registry.NewPublisher(target.DB, target.Tables.Registry, registry.PublisherOptions{})
+				if err := publisher.SetDisabled(ctx, args[0], disabled); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is %sd; within 10 seconds every instance goes by it\n",
+					args[0], use)
+				return err
+			})
 		},
 	}
-}
-
-func (c *catalogue) setDisabled(ctx context.Context, out io.Writer, name string, disabled bool) error {
-	if err := c.resolve(); err != nil {
-		return err
-	}
-	publisher := registry.NewPublisher(localdb.Client(c.database), c.table, registry.PublisherOptions{})
-	if err := publisher.SetDisabled(ctx, name, disabled); err != nil {
-		return err
-	}
-	state := "enabled"
-	if disabled {
-		state = "disabled"
-	}
-	_, err := fmt.Fprintf(out, "%s is %s; within 10 seconds every instance goes by it\n", name, state)
-	return err
-}
-
-// resolve fills in what the flags leave to the running stack.
-func (c *catalogue) resolve() error {
-	if c.database != "" {
-		if c.table == "" {
-			c.table = localstack.Table
-		}
-		return nil
-	}
-	if c.data == "" {
-		module, err := moduleRoot(c.root)
-		if err != nil {
-			return err
-		}
-		c.data = filepath.Join(module, ".patchbay")
-	}
-	running, err := localstack.ReadRunning(c.data)
-	if errors.Is(err, localstack.ErrNotRunning) {
-		return fmt.Errorf("%w; start it with ./scripts/local, or name its data folder with --data", err)
-	}
-	if err != nil {
-		return err
-	}
-	c.database = running.DatabaseURL
-	if c.table == "" {
-		c.table = running.Table
-	}
-	return nil
 }
