@@ -41,6 +41,9 @@ type Stage struct {
 	RemovalPolicy RemovalPolicy `json:"removalPolicy"`
 	Networks      Networks      `json:"networks"`
 	Throttle      Throttle      `json:"throttle"`
+	// GatewayLogRole says whether the stack sets the role by which API Gateway writes logs, of which an account has one
+	// in a region.
+	GatewayLogRole bool `json:"gatewayLogRole"`
 	// Environment holds the variables that contracts leave to the deployment.
 	Environment map[string]string `json:"environment"`
 	// Secrets say where the secrets lie that contracts declare; see Stage.Secret.
@@ -55,6 +58,19 @@ type Stage struct {
 type Domain struct {
 	Name           string `json:"name"`
 	CertificateARN string `json:"certificateArn"`
+	// HostedZoneID is the Route 53 zone that gets the name's record; empty where the names are kept elsewhere.
+	HostedZoneID string `json:"hostedZoneId"`
+}
+
+// UnmarshalJSON replaces all of a domain: the zone of one name is not that of another.
+func (d *Domain) UnmarshalJSON(data []byte) error {
+	type plain Domain
+	var read plain
+	if err := json.Unmarshal(data, &read); err != nil {
+		return err
+	}
+	*d = Domain(read)
+	return nil
 }
 
 // RemovalPolicy says what becomes of data when the stack is removed.
@@ -162,7 +178,7 @@ func Parse(data []byte, stage, serverName string) (*Stage, error) {
 	}
 	s := &Stage{
 		Name: stage, CacheTTLSeconds: 300, LogRetentionDays: 30, RemovalPolicy: Retain,
-		Throttle: Throttle{RatePerSecond: 100, Burst: 200},
+		Throttle: Throttle{RatePerSecond: 100, Burst: 200}, GatewayLogRole: true,
 	}
 	// What is decoded second replaces what was decoded first, setting by setting; maps of names are joined, which is
 	// what decoding into a map does. The schema demands all of the objects that are neither.

@@ -17,7 +17,7 @@ func TestParseFillsInDefaults(t *testing.T) {
 	}
 	want := &Stage{
 		Name: "dev", Server: "acme-tools", CacheTTLSeconds: 300, LogRetentionDays: 30, RemovalPolicy: Retain,
-		Throttle: Throttle{RatePerSecond: 100, Burst: 200},
+		Throttle: Throttle{RatePerSecond: 100, Burst: 200}, GatewayLogRole: true,
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("stage (-want +got):\n%s", diff)
@@ -34,7 +34,10 @@ const layered = `{
 	"name": "tools",
 	"defaults": {
 		"origins": ["https://a.example"], "cacheTtlSeconds": 60, "logRetentionDays": 7, "removalPolicy": "destroy",
-		"domain": {"name": "dev.example.com", "certificateArn": "arn:aws:acm:eu-west-1:123456789012:certificate/ab-1"},
+		"domain": {
+			"name": "dev.example.com", "certificateArn": "arn:aws:acm:eu-west-1:123456789012:certificate/ab-1",
+			"hostedZoneId": "Z0123456789ABC"
+		},
 		"environment": {"FROM": "1", "TO": "1"},
 		"secrets": {"x": {"secret": "there"}, "y": {"parameter": "/here"}}
 	},
@@ -57,8 +60,8 @@ func TestParseMergesTheStageIntoTheDefaults(t *testing.T) {
 	}
 	want := &Stage{
 		Name: "prod", Server: "tools", Origins: []string{"https://b.example"}, CacheTTLSeconds: 0, LogRetentionDays: 7,
-		RemovalPolicy: Retain, Examples: true, Throttle: Throttle{RatePerSecond: 100, Burst: 200},
-		Domain:      &Domain{"example.com", "arn:aws:acm:eu-west-1:123456789012:certificate/ab-2"},
+		RemovalPolicy: Retain, Examples: true, Throttle: Throttle{RatePerSecond: 100, Burst: 200}, GatewayLogRole: true,
+		Domain:      &Domain{Name: "example.com", CertificateARN: "arn:aws:acm:eu-west-1:123456789012:certificate/ab-2"},
 		Environment: map[string]string{"FROM": "1", "TO": "2"},
 		Secrets:     map[string]Secret{"x": {Secret: "there"}, "y": {Secret: "elsewhere"}},
 		Functions:   map[string]string{"quote": "arn:aws:lambda:eu-west-1:123456789012:function:quote:live"},
@@ -108,7 +111,8 @@ func TestParseRefuses(t *testing.T) {
 func TestEverySettingIsRead(t *testing.T) {
 	t.Parallel()
 	everything := `{"stages":{"dev":{
-		"domain":{"name":"a.example","certificateArn":"arn:aws:acm:eu-west-1:123456789012:certificate/a"},
+		"domain":{"name":"a.example","certificateArn":"arn:aws:acm:eu-west-1:123456789012:certificate/a","hostedZoneId":"Z1"},
+		"gatewayLogRole":false,
 		"origins":["https://a.example"],"cacheTtlSeconds":1,"maxCallSeconds":2,"logRetentionDays":3,
 		"alarmTopicArn":"arn:aws:sns:eu-west-1:123456789012:alarms","removalPolicy":"destroy",
 		"networks":{"vpc":{"vpcId":"vpc-12345678","subnetIds":["subnet-12345678"],"availabilityZones":["eu-west-1a"],
@@ -120,7 +124,8 @@ func TestEverySettingIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Stage{
-		Name: "dev", Server: "tools", Domain: &Domain{"a.example", "arn:aws:acm:eu-west-1:123456789012:certificate/a"},
+		Name: "dev", Server: "tools",
+		Domain:  &Domain{"a.example", "arn:aws:acm:eu-west-1:123456789012:certificate/a", "Z1"},
 		Origins: []string{"https://a.example"}, CacheTTLSeconds: 1, MaxCallSeconds: 2, LogRetentionDays: 3,
 		AlarmTopicARN: "arn:aws:sns:eu-west-1:123456789012:alarms", RemovalPolicy: Destroy,
 		Networks: Networks{VPC: &VPC{"vpc-12345678", []string{"subnet-12345678"}, []string{"eu-west-1a"},
