@@ -51,9 +51,9 @@ func (o GoOptions) flags() []string {
 
 // Go builds all packages with one run of the go command and puts each program at OutDir/<folder name>/bootstrap.
 //
-// A bootstrap whose content did not change is left alone; any other is replaced in one step, so that a process that is
-// starting meanwhile gets the old program or the new one, never half of one. The error for code that does not compile
-// is an *Error.
+// A bootstrap whose content did not change is left alone, and not even linked where it can be told before; any other is
+// replaced in one step, so that a process that is starting meanwhile gets the old program or the new one, never half of
+// one. The error for code that does not compile is an *Error.
 func Go(ctx context.Context, options GoOptions) error {
 	if err := options.check(); err != nil {
 		return err
@@ -61,18 +61,46 @@ func Go(ctx context.Context, options GoOptions) error {
 	if err := os.MkdirAll(options.OutDir, 0o755); err != nil {
 		return fmt.Errorf("creating the output folder: %w", err)
 	}
+	if err := options.programs(ctx); err != nil {
+		return err
+	}
+	return options.copyFiles()
+}
+
+// programs makes the bootstraps.
+func (o GoOptions) programs(ctx context.Context) error {
+	if o.Incremental {
+		return o.make(ctx)
+	}
+	packages, inputs, err := o.stale(ctx)
+	if err != nil || len(packages) == 0 {
+		return err
+	}
+	changed := o
+	changed.Packages = packages
+	if err := changed.make(ctx); err != nil {
+		return err
+	}
+	return o.remember(packages, inputs)
+}
+
+// make compiles all packages and installs what comes out.
+func (o GoOptions) make(ctx context.Context) error {
 	// Beside the results, so that the last step is a rename within one file system.
-	staging, err := os.MkdirTemp(options.OutDir, ".build-")
+	staging, err := os.MkdirTemp(o.OutDir, ".build-")
 	if err != nil {
 		return fmt.Errorf("creating a staging folder: %w", err)
 	}
 	defer os.RemoveAll(staging)
 
-	if err := compile(ctx, options, staging); err != nil {
+	if err := compile(ctx, o, staging); err != nil {
 		return err
 	}
-	return options.install(staging)
+	return o.install(staging)
 }
+
+// folderOf is the name of a package's folder, which names its function.
+func folderOf(pkg string) string { return path.Base(pkg) }
 
 func (o GoOptions) check() error {
 	if o.OutDir == "" {
@@ -83,7 +111,7 @@ func (o GoOptions) check() error {
 	}
 	folders := map[string]string{}
 	for _, pkg := range o.Packages {
-		folder := path.Base(pkg)
+		folder := folderOf(pkg)
 		if folder == "." || folder == ".." {
 			return fmt.Errorf("building functions: package %q names no folder; write it like ./functions/get_weather", pkg)
 		}
@@ -138,7 +166,7 @@ func (o GoOptions) prepare(cmd *exec.Cmd) {
 
 func (o GoOptions) install(staging string) error {
 	for _, pkg := range o.Packages {
-		folder := path.Base(pkg)
+		folder := folderOf(pkg)
 		program, err := findProgram(staging, folder)
 		if err != nil {
 			return fmt.Errorf("building %s: %w", pkg, err)
@@ -146,9 +174,15 @@ func (o GoOptions) install(staging string) error {
 		if err := o.place(program, filepath.Join(o.OutDir, folder, "bootstrap")); err != nil {
 			return fmt.Errorf("installing the bootstrap of %s: %w", pkg, err)
 		}
-		for _, file := range o.Files[folder] {
+	}
+	return nil
+}
+
+func (o GoOptions) copyFiles() error {
+	for folder, files := range o.Files {
+		for _, file := range files {
 			if err := o.copyBeside(folder, file); err != nil {
-				return fmt.Errorf("copying %s beside the bootstrap of %s: %w", file, pkg, err)
+				return fmt.Errorf("copying %s beside the bootstrap of %s: %w", file, folder, err)
 			}
 		}
 	}

@@ -28,7 +28,8 @@ func TestGoBuildsEveryPackage(t *testing.T) {
 	if err != nil || string(output) != "hello\n" {
 		t.Errorf("the bootstrap of hello says %q, %v", output, err)
 	}
-	if diff := cmp.Diff([]string{"greet/bootstrap", "hello/bootstrap", "hello/server.json"}, filesIn(t, out)); diff != "" {
+	want := []string{".greet.inputs", ".hello.inputs", "greet/bootstrap", "hello/bootstrap", "hello/server.json"}
+	if diff := cmp.Diff(want, filesIn(t, out)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }

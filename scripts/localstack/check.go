@@ -1,15 +1,13 @@
 package localstack
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 
+	"patchbay/scripts/build"
 	"patchbay/shared/contract"
 	"patchbay/shared/mcp"
 )
@@ -59,65 +57,5 @@ func (s *Stack) checkCode(tool *contract.Tool) error {
 		}
 		return nil
 	}
-	if len(function.Build) > 0 {
-		return nil
-	}
-	switch dir := s.sourceDir(tool); function.Runtime {
-	case contract.RuntimeGo:
-		return nil
-	case contract.RuntimePython:
-		return checkRequirements(filepath.Join(dir, requirementsFile))
-	case contract.RuntimeNodeJS:
-		return checkPackage(dir)
-	}
-	return fmt.Errorf("the local stack runs functions in %s, %s and %s, not in %s",
-		contract.RuntimeGo, contract.RuntimeNodeJS, contract.RuntimePython, function.Runtime)
-}
-
-// checkRequirements demands exact versions, so that a function that was tested is the one that is deployed.
-func checkRequirements(file string) error {
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading Python requirements: %w", err)
-	}
-	var faults []error
-	for line := range strings.Lines(strings.ReplaceAll(string(data), "\\\n", " ")) {
-		requirement, _, _ := strings.Cut(line, "#")
-		requirement = strings.TrimSpace(requirement)
-		if requirement == "" || strings.HasPrefix(requirement, "-") || strings.Contains(requirement, "==") {
-			continue
-		}
-		faults = append(faults,
-			fmt.Errorf("%s: %q names no version; allowed: NAME==VERSION", filepath.Base(file), requirement))
-	}
-	return errors.Join(faults...)
-}
-
-// checkPackage demands a lock file where there is something to lock.
-func checkPackage(dir string) error {
-	data, err := os.ReadFile(filepath.Join(dir, "package.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading package.json: %w", err)
-	}
-	var content struct {
-		Dependencies map[string]string `json:"dependencies"`
-	}
-	if err := json.Unmarshal(data, &content); err != nil {
-		return fmt.Errorf("decoding package.json: %w", err)
-	}
-	if len(content.Dependencies) > 0 && !hasLock(dir) {
-		return fmt.Errorf("package.json has dependencies and %s does not exist; make it with npm install", npmLockFile)
-	}
-	return nil
-}
-
-func hasLock(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, npmLockFile))
-	return err == nil
+	return build.CheckDependencies(s.sourceDir(tool), function)
 }

@@ -8,20 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"patchbay/scripts/build"
 	"patchbay/scripts/locallambda"
 	"patchbay/scripts/nodemodules"
 	"patchbay/shared/contract"
-)
-
-// Files that say what a function depends on.
-const (
-	requirementsFile = "requirements.txt"
-	npmLockFile      = "package-lock.json"
 )
 
 // pythonRequirements pins AWS's runtime interface client, which speaks the Runtime API for Python functions.
@@ -47,7 +40,7 @@ func (s *Stack) packageFunction(ctx context.Context, tool *contract.Tool) (*prog
 	}
 	if len(function.Build) > 0 {
 		fmt.Fprintf(s.options.Progress, "building %s: %s\n", folder(tool), strings.Join(function.Build, " "))
-		if err := run(ctx, dir, function.Build); err != nil {
+		if err := build.Run(ctx, dir, function.Build); err != nil {
 			return nil, err
 		}
 	}
@@ -62,7 +55,7 @@ func (s *Stack) packageFunction(ctx context.Context, tool *contract.Tool) (*prog
 func (s *Stack) buildInPlace(ctx context.Context, tool *contract.Tool) error {
 	fmt.Fprintf(s.options.Progress, "building %s: %s\n", folder(tool), strings.Join(tool.Contract.Function.Build, " "))
 	source := s.sourceDir(tool)
-	if err := run(ctx, source, tool.Contract.Function.Build); err != nil {
+	if err := build.Run(ctx, source, tool.Contract.Function.Build); err != nil {
 		return err
 	}
 	target := filepath.Join(s.outDir(), folder(tool))
@@ -97,9 +90,9 @@ func (p *program) apply(function *locallambda.Function) {
 
 // node runs a handler on the Node that package.json pins.
 func (s *Stack) node(ctx context.Context, dir string, function contract.Function) (*program, error) {
-	if len(function.Build) == 0 && hasLock(dir) {
+	if len(function.Build) == 0 && build.HasLock(dir) {
 		command := []string{"npm", "ci", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error"}
-		if err := run(ctx, dir, command); err != nil {
+		if err := build.Run(ctx, dir, command); err != nil {
 			return nil, err
 		}
 	}
@@ -120,7 +113,7 @@ func (s *Stack) python(ctx context.Context, dir string, function contract.Functi
 		return nil, err
 	}
 	p := &program{command: []string{interpreter, "-m", "awslambdaric", function.Handler}}
-	requirements, err := os.ReadFile(filepath.Join(dir, requirementsFile))
+	requirements, err := os.ReadFile(filepath.Join(dir, build.RequirementsFile))
 	if len(function.Build) > 0 || errors.Is(err, os.ErrNotExist) {
 		return p, nil
 	}
@@ -129,11 +122,11 @@ func (s *Stack) python(ctx context.Context, dir string, function contract.Functi
 	}
 	packages, err := s.install("python-packages", requirements, func(target string) error {
 		fmt.Fprintf(s.options.Progress, "installing the Python packages of %s (pip, once)\n", filepath.Base(dir))
-		return run(ctx, dir, []string{interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-			"--target", target, "-r", requirementsFile})
+		return build.Run(ctx, dir, []string{interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+			"--target", target, "-r", build.RequirementsFile})
 	})
 	if err != nil {
-		return nil, fmt.Errorf("installing what %s names: %w", requirementsFile, err)
+		return nil, fmt.Errorf("installing what %s names: %w", build.RequirementsFile, err)
 	}
 	p.environment = map[string]string{"PYTHONPATH": packages}
 	return p, nil
@@ -147,10 +140,10 @@ func (s *Stack) pythonEnvironment(ctx context.Context) (string, error) {
 		if err := os.WriteFile(requirements, pythonRequirements, 0o644); err != nil {
 			return fmt.Errorf("writing Python requirements: %w", err)
 		}
-		if err := run(ctx, s.options.Data, []string{"python3", "-m", "venv", dir}); err != nil {
+		if err := build.Run(ctx, s.options.Data, []string{"python3", "-m", "venv", dir}); err != nil {
 			return err
 		}
-		return run(ctx, s.options.Data, []string{filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet",
+		return build.Run(ctx, s.options.Data, []string{filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet",
 			"--disable-pip-version-check", "-r", requirements})
 	})
 	if err != nil {
@@ -175,40 +168,6 @@ func (s *Stack) install(name string, from []byte, fill func(dir string) error) (
 		return "", err
 	}
 	return dir, os.WriteFile(done, nil, 0o644)
-}
-
-// run runs a command of a build in dir. The error quotes what it printed.
-func run(ctx context.Context, dir string, command []string) error {
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Dir = dir
-	cmd.Env = slices.DeleteFunc(cmd.Environ(), func(variable string) bool { return !forBuilds(variable) })
-	output, err := cmd.CombinedOutput()
-	if errors.Is(err, exec.ErrNotFound) {
-		return fmt.Errorf("%s is not installed: %w", command[0], err)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w\n%s", strings.Join(command, " "), err, output)
-	}
-	return nil
-}
-
-// forBuilds reports whether a command of a build gets a variable of the environment that the stack was started in: what
-// finds programs, caches, package registries and proxies. Nothing else reaches it, so that a build that works here does
-// not rest on one person's settings, and no secret of the terminal reaches a package's install script.
-func forBuilds(variable string) bool {
-	name, _, _ := strings.Cut(variable, "=")
-	name = strings.ToUpper(name)
-	for _, prefix := range []string{"NPM_CONFIG_", "PIP_", "SSL_CERT_"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return slices.Contains([]string{
-		"PATH", "HOME", "TMPDIR", "LANG", "PWD", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "NODE_EXTRA_CA_CERTS",
-		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
-		"GOROOT", "GOPATH", "GOCACHE", "GOMODCACHE", "GOENV", "GOFLAGS", "GOTOOLCHAIN", "GOPROXY", "GOPRIVATE",
-		"GONOPROXY", "GOSUMDB", "GONOSUMDB", "GOINSECURE",
-	}, name)
 }
 
 // replaceDir makes target a fresh copy of source.
