@@ -16,6 +16,7 @@ import (
 const (
 	maxSources     = 500
 	maxSourceBytes = 256
+	maxByBytes     = 64
 	maxDisabled    = 1000
 	maxSuperseded  = 200
 	maxTokens      = 32
@@ -47,6 +48,8 @@ type published struct {
 	Tools    int    `json:"tools"`
 	// At is epoch seconds.
 	At int64 `json:"at"`
+	// By is who within the source publishes; empty where nobody said. Format 2 has it.
+	By string `json:"by,omitempty"`
 }
 
 // readHead reads HEAD consistently. A table without one has had no publish: that is an empty head, not an error.
@@ -96,7 +99,7 @@ func (h *head) write(ctx context.Context, db DB, table string) error {
 	}
 	input := &dynamodb.PutItemInput{
 		TableName: aws.String(table),
-		Item: newItem(headKey, headKey, headVersion).
+		Item: newItem(headKey, headKey, h.version()).
 			with("revision", number(h.revision+1)).
 			with("data", text(string(data))),
 		ConditionExpression: aws.String("attribute_not_exists(pk)"),
@@ -110,6 +113,17 @@ func (h *head) write(ctx context.Context, db DB, table string) error {
 	}
 	h.revision++
 	return nil
+}
+
+// version is the lowest format that says all that h does: where no source says who publishes, a release that knows only
+// format 1 can go on with the table, so that going back to it stays possible.
+func (h *head) version() int64 {
+	for _, p := range h.Sources {
+		if p.By != "" {
+			return headVersion
+		}
+	}
+	return 1
 }
 
 // sign adds the token of the write to come.

@@ -58,7 +58,7 @@ func (f *fixture) pass(d time.Duration) {
 func (f *fixture) publisher() *Publisher { return f.publisherOn(f.db) }
 
 func (f *fixture) publisherOn(db DB) *Publisher {
-	return NewPublisher(db, f.table, PublisherOptions{Now: f.clock})
+	return NewPublisher(db, f.table, PublisherOptions{Now: f.clock, Retires: func(string) bool { return true }})
 }
 
 func (f *fixture) reader() *Reader { return f.readerOn(f.db) }

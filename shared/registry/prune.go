@@ -19,42 +19,9 @@ const pruneAge = 24 * time.Hour
 type Pruned struct {
 	// Snapshots are the ids of the deleted snapshots.
 	Snapshots []string
-	// Functions are the qualified ARNs that only those snapshots named, sorted.
+	// Functions are the qualified ARNs that only those snapshots named and that are to be deleted now, sorted: the
+	// publisher's Retires said so, and nobody can publish them any more.
 	Functions []string
-}
-
-// manifest is the item that says that a snapshot exists.
-type manifest struct {
-	id, source string
-	created    int64 // epoch seconds
-	superseded int64 // epoch seconds; 0 while HEAD's own record holds it, or nothing does
-}
-
-func (m manifest) item() item {
-	return newItem(manifestPartition, m.id, manifestVersion).
-		with("source", text(m.source)).
-		with("createdAt", number(m.created))
-}
-
-func decodeManifest(stored item) (manifest, error) {
-	if err := stored.checkVersion(manifestVersion); err != nil {
-		return manifest{}, err
-	}
-	var m manifest
-	var err error
-	if m.id, err = stored.text(SortKey); err != nil {
-		return m, err
-	}
-	if m.source, err = stored.text("source"); err != nil {
-		return m, err
-	}
-	if m.created, err = stored.number("createdAt"); err != nil {
-		return m, err
-	}
-	if _, ok := stored["supersededAt"]; ok {
-		m.superseded, err = stored.number("supersededAt")
-	}
-	return m, err
 }
 
 // state is what may be done with a snapshot.
@@ -70,10 +37,7 @@ func (m manifest) state(h *head, now time.Time) state {
 	if h.names(m.id) {
 		return kept
 	}
-	since, superseded := h.Superseded[m.id]
-	if !superseded {
-		since = m.superseded
-	}
+	since := m.supersededAt(h)
 	if since == 0 {
 		since = m.created
 		if now.Sub(time.Unix(since, 0)) <= publishLimit {
@@ -104,7 +68,11 @@ func (p *Publisher) Prune(ctx context.Context) (Pruned, error) {
 	keep, doom := triage(manifests, h, now)
 	var pruned Pruned
 	if len(doom) > 0 {
-		if pruned.Functions, err = p.onlyIn(ctx, doom, keep); err != nil {
+		functions, err := p.onlyIn(ctx, doom, keep)
+		if err != nil {
+			return Pruned{}, err
+		}
+		if pruned.Functions, err = p.giveUp(ctx, functions, doom, now); err != nil {
 			return Pruned{}, err
 		}
 	}
@@ -114,7 +82,10 @@ func (p *Publisher) Prune(ctx context.Context) (Pruned, error) {
 		}
 		pruned.Snapshots = append(pruned.Snapshots, id)
 	}
-	return pruned, p.forget(ctx, now)
+	if err := p.forgetRetired(ctx, now); err != nil {
+		return pruned, err
+	}
+	return pruned, p.forget(ctx, keep, now)
 }
 
 // triage divides the ids of snapshots. None is doomed while any is pending.
@@ -137,24 +108,15 @@ func triage(manifests []manifest, h *head, now time.Time) (keep, doom []string) 
 	return keep, doom
 }
 
-func (p *Publisher) manifests(ctx context.Context) ([]manifest, error) {
-	var all []manifest
-	err := queryItems(ctx, p.db, partition(p.table, manifestPartition), func(stored item) error {
-		m, err := decodeManifest(stored)
-		all = append(all, m)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the manifests of %s: %w", p.table, err)
-	}
-	return all, nil
-}
-
-// onlyIn returns the functions that snapshots in doom name and none in keep does.
+// onlyIn returns the functions to retire that snapshots in doom name and none in keep does.
 func (p *Publisher) onlyIn(ctx context.Context, doom, keep []string) ([]string, error) {
 	functions := map[string]bool{}
 	for _, id := range doom {
-		if err := p.visitFunctions(ctx, id, func(arn string) { functions[arn] = true }); err != nil {
+		if err := p.visitFunctions(ctx, id, func(arn string) {
+			if p.retires(arn) {
+				functions[arn] = true
+			}
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -204,11 +166,14 @@ func (p *Publisher) deleteSnapshot(ctx context.Context, id string) error {
 	return nil
 }
 
-// forget drops the records of the snapshots that have been pruned at now.
-func (p *Publisher) forget(ctx context.Context, now time.Time) error {
+// forget drops the records of the snapshots that have been pruned at now, which are not in keep: what could not be pruned
+// yet is still told by History.
+func (p *Publisher) forget(ctx context.Context, keep []string, now time.Time) error {
 	_, err := p.update(ctx, func(h *head) (bool, error) {
 		before := len(h.Superseded)
-		maps.DeleteFunc(h.Superseded, func(_ string, at int64) bool { return now.Sub(time.Unix(at, 0)) >= pruneAge })
+		maps.DeleteFunc(h.Superseded, func(id string, at int64) bool {
+			return now.Sub(time.Unix(at, 0)) >= pruneAge && !slices.Contains(keep, id)
+		})
 		return len(h.Superseded) < before, nil
 	})
 	return err

@@ -22,8 +22,8 @@ type Publication struct {
 
 // prepare checks the parts of a publish and returns its records in order of name. The error lists every fault, so that
 // no publisher has to check anything itself.
-func prepare(source string, tools []Publication, settings Settings) ([]record, error) {
-	faults := []error{checkSource(source), checkContracts(tools, settings)}
+func prepare(source string, order Order, tools []Publication, settings Settings) ([]record, error) {
+	faults := []error{checkSource(source), order.check(), checkContracts(tools, settings)}
 	records := make([]record, 0, len(tools))
 	size := 0
 	for _, tool := range tools {
@@ -64,6 +64,23 @@ func checkSource(source string) error {
 		return fmt.Errorf("source %q: allowed: 1 to %d bytes of printable text", source, maxSourceBytes)
 	}
 	return nil
+}
+
+// check bounds what goes into HEAD and into a manifest.
+func (o Order) check() error {
+	bounds := []struct {
+		what, text string
+		most       int
+	}{
+		{"publisher", o.By, maxByBytes}, {"request", o.Request, maxSourceBytes}, {"operator", o.Operator, maxSourceBytes},
+	}
+	var faults []error
+	for _, b := range bounds {
+		if len(b.text) > b.most || strings.ContainsFunc(b.text, unprintable) {
+			faults = append(faults, fmt.Errorf("%s %q: allowed: up to %d bytes of printable text", b.what, b.text, b.most))
+		}
+	}
+	return errors.Join(faults...)
 }
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }

@@ -26,18 +26,26 @@ const (
 type PublisherOptions struct {
 	// Now is the clock; nil means time.Now. Publishers' clocks may differ by hours.
 	Now func() time.Time
+	// Retires reports whether whoever calls Prune deletes a function version that no snapshot names any more. Prune tells
+	// only those, and from then on nobody can publish them again. Nil means none.
+	Retires func(arn string) bool
 }
 
 // Publisher writes a registry. It holds no state and is safe for concurrent use, by any number of processes.
 type Publisher struct {
-	db    DB
-	table string
-	clock func() time.Time
+	db      DB
+	table   string
+	clock   func() time.Time
+	retires func(arn string) bool
 }
 
 // NewPublisher returns a publisher into table.
 func NewPublisher(db DB, table string, options PublisherOptions) *Publisher {
-	return &Publisher{db: db, table: table, clock: clock(options.Now)}
+	p := &Publisher{db: db, table: table, clock: clock(options.Now), retires: options.Retires}
+	if p.retires == nil {
+		p.retires = func(string) bool { return false }
+	}
+	return p
 }
 
 // Receipt says what a publish did.
@@ -68,33 +76,99 @@ func (e *ConflictError) Error() string {
 		e.Source, strings.Join(list, ", "))
 }
 
+// Order says on whose behalf a publish is made. The zero value is useful.
+type Order struct {
+	// By is who within the source publishes, as the one resource of a stack that does. A source that one publisher has
+	// published is refused to another; empty is refused nothing, and takes over what it finds.
+	By string
+	// Request identifies the order where it may be delivered twice. Once a publish of the source has followed, the same
+	// order is not obeyed again. Empty is always obeyed.
+	Request string
+	// Operator is the person who gave the order, for History; empty for a deployment.
+	Operator string
+	// Settings, when not nil, replace the server-wide settings with the publish, or not at all.
+	Settings *Settings
+}
+
 // Publish replaces everything that source has published with tools, all at once; publishing the same again is fine.
 // Tools that do not fit each other or the server's settings are refused with an error that lists all that is wrong. It
 // is a *ConflictError when other sources own names; in both cases nothing has changed. After any other error the
 // publish may have happened or not: it can be repeated.
 func (p *Publisher) Publish(ctx context.Context, source string, tools []Publication) (Receipt, error) {
+	return p.PublishAs(ctx, source, Order{}, tools)
+}
+
+// PublishAs is Publish by order. The error is ErrOtherPublisher when another publisher has the source. An order that was
+// obeyed before is answered with the receipt of what is live, and changes nothing.
+func (p *Publisher) PublishAs(ctx context.Context, source string, order Order, tools []Publication) (Receipt, error) {
 	h, err := readHead(ctx, p.db, p.table)
 	if err != nil {
 		return Receipt{}, err
 	}
-	records, err := prepare(source, tools, h.Settings)
+	if receipt, obeyed, err := p.obeyed(ctx, h, source, order); err != nil || obeyed {
+		return receipt, err
+	}
+	return p.publish(ctx, h, publish{source: source, order: order, tools: tools})
+}
+
+// publish is one publish on its way.
+type publish struct {
+	source string
+	order  Order
+	tools  []Publication
+	// rollbackOf is the snapshot whose contents these are; empty for new ones.
+	rollbackOf string
+	// allow, when not nil, decides by HEAD whether to go on.
+	allow func(*head) error
+}
+
+// admit changes the settings of h and refuses what h does not allow.
+func (b publish) admit(ctx context.Context, h *head, admission *admission) error {
+	if b.order.Settings != nil {
+		h.Settings = *b.order.Settings
+	}
+	if b.allow != nil {
+		if err := b.allow(h); err != nil {
+			return err
+		}
+	}
+	if other := h.Sources[b.source].By; b.order.By != "" && other != "" && other != b.order.By {
+		return fmt.Errorf("publishing %s as %s: %w: %s has published it; remove that first",
+			b.source, b.order.By, ErrOtherPublisher, other)
+	}
+	return admission.check(ctx, h)
+}
+
+func (p *Publisher) publish(ctx context.Context, h *head, b publish) (Receipt, error) {
+	admission := newAdmission(p.db, p.table, b.source, b.tools)
+	if b.order.Settings != nil {
+		if err := b.order.Settings.check(p.table); err != nil {
+			return Receipt{}, err
+		}
+		h.Settings = *b.order.Settings
+	}
+	records, err := prepare(b.source, b.order, b.tools, h.Settings)
 	if err != nil {
 		return Receipt{}, err
 	}
-	admission := newAdmission(p.db, p.table, source, tools)
-	if err := admission.check(ctx, h); err != nil { // Again below; here it saves the writes.
+	if err := b.admit(ctx, h, admission); err != nil { // Again below; here it saves the writes.
 		return Receipt{}, err
 	}
-	receipt := Receipt{Source: source, Snapshot: rand.Text(), Tools: len(records)}
+	receipt := Receipt{Source: b.source, Snapshot: rand.Text(), Tools: len(records)}
 	began := p.clock()
-	if err := p.writeSnapshot(ctx, receipt, began, records); err != nil {
+	written := manifest{id: receipt.Snapshot, source: b.source, created: began.Unix(), by: b.order.By,
+		request: b.order.Request, operator: b.order.Operator, rollbackOf: b.rollbackOf}
+	if err := p.writeSnapshot(ctx, written, records); err != nil {
+		return Receipt{}, err
+	}
+	if err := p.checkRetired(ctx, b.source, records); err != nil {
 		return Receipt{}, err
 	}
 	h, err = p.update(ctx, func(h *head) (bool, error) {
-		if err := admission.check(ctx, h); err != nil {
+		if err := b.admit(ctx, h, admission); err != nil {
 			return false, err
 		}
-		return true, p.move(ctx, h, receipt, began)
+		return true, p.move(ctx, h, receipt, b.order.By, began)
 	})
 	if err != nil {
 		return Receipt{}, err
@@ -104,47 +178,57 @@ func (p *Publisher) Publish(ctx context.Context, source string, tools []Publicat
 }
 
 // move changes h to name the snapshot of receipt.
-func (p *Publisher) move(ctx context.Context, h *head, receipt Receipt, began time.Time) error {
+func (p *Publisher) move(ctx context.Context, h *head, receipt Receipt, by string, began time.Time) error {
 	now := p.clock()
 	if now.Sub(began) > publishLimit {
 		return fmt.Errorf("publishing %s: it took more than %s; publish again", receipt.Source, publishLimit)
 	}
-	if err := h.set(receipt.Source, published{receipt.Snapshot, receipt.Tools, now.Unix()}); err != nil {
+	if err := h.set(receipt.Source, published{receipt.Snapshot, receipt.Tools, now.Unix(), by}); err != nil {
 		return err
 	}
 	return p.relieve(ctx, h)
 }
 
 // writeSnapshot writes the manifest first, so that Prune finds whatever a crash leaves behind.
-func (p *Publisher) writeSnapshot(ctx context.Context, r Receipt, began time.Time, records []record) error {
-	items, err := encodeSnapshot(r.Snapshot, records)
+func (p *Publisher) writeSnapshot(ctx context.Context, m manifest, records []record) error {
+	items, err := encodeSnapshot(m.id, records)
 	if err != nil {
-		return fmt.Errorf("publishing %s: %w", r.Source, err)
+		return fmt.Errorf("publishing %s: %w", m.source, err)
 	}
-	manifest := manifest{id: r.Snapshot, source: r.Source, created: began.Unix()}
-	if _, err := p.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &p.table, Item: manifest.item()}); err != nil {
-		return fmt.Errorf("writing the manifest of snapshot %s: %w", r.Snapshot, err)
+	if _, err := p.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &p.table, Item: m.item()}); err != nil {
+		return fmt.Errorf("writing the manifest of snapshot %s: %w", m.id, err)
 	}
 	puts := make([]types.WriteRequest, len(items))
 	for i, item := range items {
 		puts[i].PutRequest = &types.PutRequest{Item: item}
 	}
 	if err := writeBatches(ctx, p.db, p.table, puts); err != nil {
-		return fmt.Errorf("writing snapshot %s: %w", r.Snapshot, err)
+		return fmt.Errorf("writing snapshot %s: %w", m.id, err)
 	}
 	return nil
 }
 
 // Withdraw removes everything that source has published. A source that has published nothing is no error.
 func (p *Publisher) Withdraw(ctx context.Context, source string) error {
-	_, err := p.update(ctx, func(h *head) (bool, error) {
-		if _, ok := h.Sources[source]; !ok {
+	_, err := p.WithdrawAs(ctx, source, "")
+	return err
+}
+
+// WithdrawAs is Withdraw of what by has published within the source; what another publisher has is left alone, which is
+// no error. An empty by withdraws what anybody has, and so does any where the source's publisher is not known. It
+// reports whether there was something to withdraw.
+func (p *Publisher) WithdrawAs(ctx context.Context, source, by string) (withdrawn bool, err error) {
+	_, err = p.update(ctx, func(h *head) (bool, error) {
+		withdrawn = false
+		old, ok := h.Sources[source]
+		if !ok || by != "" && old.By != "" && old.By != by {
 			return false, nil
 		}
+		withdrawn = true
 		h.remove(source, p.clock())
 		return true, p.relieve(ctx, h)
 	})
-	return err
+	return withdrawn, err
 }
 
 // SetDisabled hides the tool called name from lists and calls, or shows it again. It stays hidden through publishes and
@@ -176,8 +260,8 @@ func (p *Publisher) checkPublished(ctx context.Context, h *head, name string) er
 
 // Configure replaces the server-wide settings.
 func (p *Publisher) Configure(ctx context.Context, settings Settings) error {
-	if settings.MaxCallSeconds < 0 {
-		return fmt.Errorf("configuring %s: maxCallSeconds is %d; allowed: 0 or more", p.table, settings.MaxCallSeconds)
+	if err := settings.check(p.table); err != nil {
+		return err
 	}
 	_, err := p.update(ctx, func(h *head) (bool, error) {
 		changed := h.Settings != settings
@@ -185,6 +269,13 @@ func (p *Publisher) Configure(ctx context.Context, settings Settings) error {
 		return changed, nil
 	})
 	return err
+}
+
+func (s Settings) check(table string) error {
+	if s.MaxCallSeconds < 0 {
+		return fmt.Errorf("configuring %s: maxCallSeconds is %d; allowed: 0 or more", table, s.MaxCallSeconds)
+	}
+	return nil
 }
 
 // update applies change to HEAD until no other writer comes between its reading and its writing. change reports whether

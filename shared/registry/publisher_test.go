@@ -422,7 +422,7 @@ func TestFullHead(t *testing.T) {
 	h := &head{Sources: map[string]published{}, Superseded: map[string]int64{}}
 	id := strings.Repeat("A", 26)
 	for i := range maxSources {
-		if err := h.set(fmt.Sprintf("%0*d", maxSourceBytes, i), published{id, 10000, 1 << 40}); err != nil {
+		if err := h.set(fmt.Sprintf("%0*d", maxSourceBytes, i), published{id, 10000, 1 << 40, strings.Repeat("b", maxByBytes)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,6 +11,7 @@
 //	SNAPSHOTS   <id>           one snapshot's source and age, written before its other items and deleted after them
 //	SNAP#<id>   index#         the names of a snapshot's tools, compressed
 //	SNAP#<id>   tools#<name>   tools from that name on, compressed: definitions, contracts, function ARNs
+//	RETIRED     <id>           function versions that are being deleted, compressed: nobody may publish them any more
 //
 // Tools lie together, not one to an item. 10,000 tools of 900 bytes are then 140 items, written in 6 requests and read
 // in one query, instead of 10,000 items, 400 requests and 10 queries: on the local engine 30 times faster either way.
@@ -59,6 +60,11 @@ var (
 	ErrUnknownTool = errors.New("unknown tool")
 	// ErrBadCursor means that a cursor was not made by Page, or by a later release only.
 	ErrBadCursor = errors.New("bad cursor")
+	// ErrOtherPublisher means that somebody else publishes within the source. Nothing was published.
+	ErrOtherPublisher = errors.New("another publisher of the source")
+	// ErrNotKept means that a snapshot is none of a source's that History tells: it is unknown, pruned, another
+	// source's, or its publish failed.
+	ErrNotKept = errors.New("snapshot is not kept")
 	// ErrNewerFormat means that a later release wrote an item in a form that this one does not know. Nothing is read
 	// from it and nothing is written over it.
 	ErrNewerFormat = errors.New("written by a newer release of Patchbay")

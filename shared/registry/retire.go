@@ -1,0 +1,159 @@
+package registry
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// A function version that Prune gives up to be deleted could at the same moment be published again, by a rollback that
+// has just found it to exist. So Prune first writes which versions it gives up, and then looks once more at what is
+// published or being published; a publisher first writes its snapshot, and then looks at what is given up. Each writes
+// before it reads, and reads consistently, so at least one of the two sees the other: either the version is kept, or
+// its publish is refused.
+
+// retiredPartition holds the lists of function versions that were given up.
+const retiredPartition = "RETIRED"
+
+// retired is one list.
+type retired struct {
+	id        string
+	at        int64 // epoch seconds
+	functions []string
+}
+
+func (r retired) item() (item, error) {
+	list, err := json.Marshal(r.functions)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a list of functions: %w", err)
+	}
+	data, err := deflate(list)
+	if err != nil {
+		return nil, err
+	}
+	return newItem(retiredPartition, r.id, retiredVersion).
+		with("at", number(r.at)).with("data", binaryValue(data)), nil
+}
+
+func decodeRetired(stored item) (retired, error) {
+	data, err := stored.inflate(retiredVersion)
+	if err != nil {
+		return retired{}, err
+	}
+	var r retired
+	if r.id, err = stored.text(SortKey); err != nil {
+		return r, err
+	}
+	if r.at, err = stored.number("at"); err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(data, &r.functions); err != nil {
+		return r, fmt.Errorf("decoding a list of functions: %w", err)
+	}
+	return r, nil
+}
+
+func (p *Publisher) retired(ctx context.Context) ([]retired, error) {
+	var all []retired
+	err := queryItems(ctx, p.db, partition(p.table, retiredPartition), func(stored item) error {
+		r, err := decodeRetired(stored)
+		all = append(all, r)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading which function versions are being deleted: %w", err)
+	}
+	return all, nil
+}
+
+func (p *Publisher) putRetired(ctx context.Context, r retired) error {
+	stored, err := r.item()
+	if err != nil {
+		return err
+	}
+	if _, err := p.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &p.table, Item: stored}); err != nil {
+		return fmt.Errorf("recording which function versions are being deleted: %w", err)
+	}
+	return nil
+}
+
+// checkRetired refuses a publish, whose snapshot is written, of versions that were given up.
+func (p *Publisher) checkRetired(ctx context.Context, source string, records []record) error {
+	lists, err := p.retired(ctx)
+	if err != nil {
+		return err
+	}
+	var gone []string
+	for _, r := range records {
+		for _, list := range lists {
+			if slices.Contains(list.functions, r.function) {
+				gone = append(gone, fmt.Sprintf("tool %s: function version %s is being deleted, since nothing named it any "+
+					"more", r.name, r.function))
+				break
+			}
+		}
+	}
+	if len(gone) > 0 {
+		return fmt.Errorf("publishing %s: %s; publish a new version", source, strings.Join(gone, "; "))
+	}
+	return nil
+}
+
+// giveUp records that functions are to be deleted, looks again which snapshots are to stay, and returns the functions
+// that none of them names.
+func (p *Publisher) giveUp(ctx context.Context, functions, doom []string, now time.Time) ([]string, error) {
+	if len(functions) == 0 {
+		return nil, nil
+	}
+	list := retired{id: rand.Text(), at: now.Unix(), functions: functions}
+	if err := p.putRetired(ctx, list); err != nil {
+		return nil, err
+	}
+	manifests, err := p.manifests(ctx)
+	if err != nil {
+		return nil, err
+	}
+	left := map[string]bool{}
+	for _, arn := range functions {
+		left[arn] = true
+	}
+	for _, m := range manifests {
+		if slices.Contains(doom, m.id) {
+			continue
+		}
+		if err := p.visitFunctions(ctx, m.id, func(arn string) { delete(left, arn) }); err != nil {
+			return nil, err
+		}
+	}
+	if len(left) == len(functions) {
+		return functions, nil
+	}
+	// What stays may be published again.
+	list.functions = slices.DeleteFunc(slices.Clone(functions), func(arn string) bool { return !left[arn] })
+	return list.functions, p.putRetired(ctx, list)
+}
+
+// forgetRetired deletes the lists that are older than any publish can be.
+func (p *Publisher) forgetRetired(ctx context.Context, now time.Time) error {
+	lists, err := p.retired(ctx)
+	if err != nil {
+		return err
+	}
+	var deletes []types.WriteRequest
+	for _, r := range lists {
+		if now.Sub(time.Unix(r.at, 0)) >= pruneAge {
+			deletes = append(deletes, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: key(retiredPartition, r.id)}})
+		}
+	}
+	if err := writeBatches(ctx, p.db, p.table, deletes); err != nil {
+		return fmt.Errorf("deleting old lists of function versions: %w", err)
+	}
+	return nil
+}
