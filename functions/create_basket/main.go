@@ -3,7 +3,7 @@ package main
 
 import (
 	"context"
-	"log/slog"
+	"fmt"
 	"os"
 
 	"patchbay/functions/internal/basket"
@@ -19,8 +19,7 @@ type output struct {
 func main() {
 	baskets, err := basket.Open(os.Getenv)
 	if err != nil {
-		slog.Error("opening the baskets", "error", err.Error())
-		os.Exit(1)
+		tool.Stop(fmt.Errorf("opening the baskets: %w", err))
 	}
 	tool.Serve(create(baskets))
 }

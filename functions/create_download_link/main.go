@@ -3,7 +3,7 @@ package main
 
 import (
 	"context"
-	"log/slog"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -34,11 +34,13 @@ type Output struct {
 }
 
 func main() {
-	secrets := secret.NewCache(secret.File(os.Getenv("PATCHBAY_SECRETS_FILE")), secret.CacheOptions{})
+	secrets, err := secret.Open(os.Getenv)
+	if err != nil {
+		tool.Stop(err)
+	}
 	signer, err := newSigner(os.Getenv("DOWNLOAD_BASE_URL"), secrets)
 	if err != nil {
-		slog.Error("DOWNLOAD_BASE_URL cannot be used", "error", err.Error())
-		os.Exit(1)
+		tool.Stop(fmt.Errorf("DOWNLOAD_BASE_URL cannot be used: %w", err))
 	}
 	tool.Serve(create(loadFiles(), signer, time.Now))
 }

@@ -3,7 +3,7 @@ package main
 
 import (
 	"context"
-	"log/slog"
+	"fmt"
 	"os"
 
 	"patchbay/functions/internal/mail"
@@ -29,8 +29,7 @@ type Output struct {
 func main() {
 	mailer, err := mail.New(mail.Options{Address: os.Getenv("SMTP_ADDR"), From: os.Getenv("MAIL_FROM")})
 	if err != nil {
-		slog.Error("SMTP_ADDR or MAIL_FROM cannot be used", "error", err.Error())
-		os.Exit(1)
+		tool.Stop(fmt.Errorf("SMTP_ADDR or MAIL_FROM cannot be used: %w", err))
 	}
 	tool.Serve(bulkSend(loadData(), mailer))
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"os"
 
 	"patchbay/functions/internal/mail"
@@ -49,8 +48,7 @@ type refused struct {
 func main() {
 	mailer, err := mail.New(mail.Options{Address: os.Getenv("SMTP_ADDR"), From: os.Getenv("MAIL_FROM")})
 	if err != nil {
-		slog.Error("SMTP_ADDR or MAIL_FROM cannot be used", "error", err.Error())
-		os.Exit(1)
+		tool.Stop(fmt.Errorf("SMTP_ADDR or MAIL_FROM cannot be used: %w", err))
 	}
 	tool.Serve(send(mailer))
 }

@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"os"
 
 	"patchbay/functions/internal/tracker"
@@ -25,10 +24,9 @@ type output struct {
 }
 
 func main() {
-	client, err := tracker.Connect(os.Getenv("TRACKER_API_URL"), os.Getenv("PATCHBAY_SECRETS_FILE"))
+	client, err := tracker.Connect(os.Getenv)
 	if err != nil {
-		slog.Error("TRACKER_API_URL cannot be used", "error", err.Error())
-		os.Exit(1)
+		tool.Stop(err)
 	}
 	tool.Serve(changeStatus(client))
 }

@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -45,10 +44,9 @@ type issue struct {
 }
 
 func main() {
-	client, err := tracker.Connect(os.Getenv("TRACKER_API_URL"), os.Getenv("PATCHBAY_SECRETS_FILE"))
+	client, err := tracker.Connect(os.Getenv)
 	if err != nil {
-		slog.Error("TRACKER_API_URL cannot be used", "error", err.Error())
-		os.Exit(1)
+		tool.Stop(err)
 	}
 	tool.Serve(search(client))
 }

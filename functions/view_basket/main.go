@@ -3,7 +3,7 @@ package main
 
 import (
 	"context"
-	"log/slog"
+	"fmt"
 	"os"
 
 	"patchbay/functions/internal/basket"
@@ -17,8 +17,7 @@ type input struct {
 func main() {
 	baskets, err := basket.Open(os.Getenv)
 	if err != nil {
-		slog.Error("opening the baskets", "error", err.Error())
-		os.Exit(1)
+		tool.Stop(fmt.Errorf("opening the baskets: %w", err))
 	}
 	tool.Serve(view(baskets))
 }

@@ -54,7 +54,7 @@ func position(err error) string {
 	return ""
 }
 
-func names(values map[string]string) string {
+func names[V any](values map[string]V) string {
 	if len(values) == 0 {
 		return "none"
 	}

@@ -1,11 +1,16 @@
 // Package secret gives a tool the secrets that its contract declares.
 //
-// A Source is the seam between a tool and where secrets are kept. On one machine that is a git-ignored file:
+//	secrets, err := secret.Open(os.Getenv)
 //
-//	secrets := secret.NewCache(secret.File(os.Getenv("PATCHBAY_SECRETS_FILE")), secret.CacheOptions{})
+// in the tool's main, which is the only place that reads the environment, chooses where they are kept: in AWS Secrets
+// Manager and Parameter Store, or on one machine in a git-ignored file. Secrets are fetched when they are first asked
+// for and kept for five minutes, so ask again for every use: a rotated secret then counts within that time. What is
+// fetched is a Value, which shows itself to no log and no error text.
 //
-// in the tool's main, which is the only place that reads the environment. What is fetched is a Value, which shows
-// itself to no log and no error text.
+// A secret is its whole text. Where that is JSON, as Secrets Manager's own rotation functions write it, the tool
+// decodes it: a part of a secret has no name of its own in a contract.
+//
+// Only tools that declare secrets import this package: it links the clients of both services.
 package secret
 
 import (
@@ -16,13 +21,20 @@ import (
 	"log/slog"
 )
 
-// ErrNotFound is in the error of a Source that has no secret of that name.
-var ErrNotFound = errors.New("no such secret")
+// Errors that callers tell apart with errors.Is.
+var (
+	// ErrNotFound is in the error of a Source that has no secret of that name.
+	ErrNotFound = errors.New("no such secret")
+	// ErrUnavailable is in the error of a Source that is out of order or out of reach: it has not said that there is no
+	// such secret, or that it may not be read.
+	ErrUnavailable = errors.New("secrets are unavailable")
+)
 
 // Source fetches secrets by the name that the contract declares.
 type Source interface {
-	// Get returns the secret of that name. The error is ErrNotFound (by errors.Is) when there is none, and otherwise
-	// says why the source could not be read. No error contains a secret. It is safe for concurrent use.
+	// Get returns the secret of that name. The error is ErrNotFound (by errors.Is) when there is none, ErrUnavailable
+	// when it may be there at another time, and otherwise says why it cannot be read. No error contains a secret. It is
+	// safe for concurrent use.
 	Get(ctx context.Context, name string) (Value, error)
 }
 

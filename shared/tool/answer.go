@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"runtime/debug"
 	"sync/atomic"
 )
@@ -24,8 +23,8 @@ type Answer struct {
 func (a *Answer) ContentType() string { return a.contentType }
 
 // Close ends a streamed answer whose reader has gone; the handler's context ends with it. When the handler panicked,
-// Close panics with the same value: by then the failure has been reported, and the process must end, as it does after
-// any other panic of a Lambda function.
+// Close panics with the same value (in a program of Serve it ends the process): by then the failure has been reported,
+// and the process must end, as it does after any other panic of a Lambda function.
 func (a *Answer) Close() error { return a.close() }
 
 // MarshalJSON always fails: aws-lambda-go streams a reader only if it cannot be encoded as JSON.
@@ -43,35 +42,42 @@ func buffered(result json.RawMessage) *Answer {
 
 // stream runs the handler beside the answer that it writes. An error of the handler comes out of the reader, from where
 // aws-lambda-go reports it in the trailers of the response, so that it is not lost after the first byte.
-func stream(ctx context.Context, cancel context.CancelFunc, log *slog.Logger, run runner) *Answer {
+func stream(ctx context.Context, cancel context.CancelFunc, line *line, run runner, die func(value any)) *Answer {
 	reader, writer := io.Pipe()
-	lines := &progress{out: writer, log: log}
+	lines := &progress{out: writer, log: line.log}
 	var crashed atomic.Pointer[crash]
 	go func() {
-		err := errors.New("the handler ended its goroutine without an answer")
-		defer func() { writer.CloseWithError(err) }() // a closure: err is what it is by then
+		err, returned := errors.New("the handler ended its goroutine without an answer"), false
+		defer func() {
+			if !returned {
+				line.write(ended{}, err)
+			}
+			writer.CloseWithError(err)
+		}()
 		defer cancel()
-		result, failure := guard(withProgress(ctx, lines), run)
+		end, failure := guard(withProgress(ctx, lines), run)
+		returned = true
 		if c, ok := errors.AsType[*crash](failure); ok {
 			crashed.Store(c)
-			log.Error("tool panicked", "panic", fmt.Sprint(c.value), "stack", string(c.stack))
-		} else if failure != nil {
-			log.Error("tool failed", "error", failure.Error())
+			line.writePanic(c.value, c.stack)
+		} else {
+			// Before the last byte, after which Lambda may freeze the process.
+			line.write(end, failure)
 		}
-		lines.finish(result)
+		lines.finish(end.result)
 		err = failure
 	}()
 	return &Answer{Reader: reader, contentType: "application/x-ndjson", close: func() error {
 		cancel()
 		if c := crashed.Load(); c != nil {
-			panic(c.value)
+			die(c.value)
 		}
 		return reader.Close()
 	}}
 }
 
 // guard runs the handler and returns its panic as an error, since nothing above it in its goroutine would report one.
-func guard(ctx context.Context, run runner) (_ json.RawMessage, err error) {
+func guard(ctx context.Context, run runner) (_ ended, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &crash{value: value, stack: debug.Stack()}

@@ -52,8 +52,8 @@ func Caller(ctx context.Context) (principal.Principal, bool) {
 	return call.Principal, call.Tool != ""
 }
 
-// Log returns a logger whose records carry the tool's name and the request id, so that they can be found from the
-// dispatcher's record of the same call; slog.Default() for a context that is not a handler's.
+// Log returns a logger whose records carry the tool's name, the request id and the trace id, so that they can be found
+// from the dispatcher's record of the same call; slog.Default() for a context that is not a handler's.
 func Log(ctx context.Context) *slog.Logger {
 	if current, ok := ctx.Value(callKey{}).(*current); ok {
 		return current.log

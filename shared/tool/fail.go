@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -23,20 +22,23 @@ type failure struct{ code, text string }
 func (f *failure) Error() string { return f.code + ": " + f.text }
 
 // resultOfError encodes the two errors that are answers; any other comes back.
-func resultOfError(err error) (json.RawMessage, error) {
+func resultOfError(err error) (ended, error) {
 	if failed, ok := errors.AsType[*failure](err); ok {
+		end := ended{outcome: outcomeToolError, code: failed.code}
 		wire, err := wireOf(Result{
 			Content: []mcp.Content{Text(failed.text)},
 			IsError: true,
 			Meta:    map[string]any{mcp.MetaFailure: map[string]string{"code": failed.code}},
 		})
 		if err != nil {
-			return nil, err
+			return ended{}, err
 		}
-		return encode(wire)
+		end.result, err = encode(wire)
+		return end, err
 	}
 	if asked, ok := errors.AsType[*question](err); ok {
-		return encode(asked.result)
+		result, err := encode(asked.result)
+		return ended{result: result, outcome: outcomeAsks}, err
 	}
-	return nil, err
+	return ended{}, err
 }

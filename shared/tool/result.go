@@ -32,19 +32,24 @@ type Result struct {
 }
 
 // resultOf encodes what a handler returned.
-func resultOf(ctx context.Context, out any) (json.RawMessage, error) {
+func resultOf(ctx context.Context, out any) (ended, error) {
 	result, err := asResult(out)
 	if err != nil {
-		return nil, err
+		return ended{}, err
 	}
 	wire, err := wireOf(result)
 	if err != nil {
-		return nil, err
+		return ended{}, err
 	}
 	if err := setReplay(ctx, wire); err != nil {
-		return nil, err
+		return ended{}, err
 	}
-	return encode(wire)
+	end := ended{outcome: outcomeOK}
+	if result.IsError {
+		end.outcome = outcomeToolError
+	}
+	end.result, err = encode(wire)
+	return end, err
 }
 
 func asResult(out any) (Result, error) {

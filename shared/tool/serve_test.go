@@ -2,10 +2,12 @@ package tool_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,7 +25,11 @@ import (
 const serveVariable = "TOOL_TEST_SERVE"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(serveVariable) != "" {
+	switch os.Getenv(serveVariable) {
+	case "":
+	case "stop":
+		tool.Stop(errors.New("environment variable GREETING is not set"))
+	default:
 		tool.Serve(serve)
 	}
 	os.Exit(m.Run())
@@ -39,7 +45,10 @@ func serve(ctx context.Context, in input) (output, error) {
 		tool.Progress(ctx, 1, 2, "failing")
 		return output{}, errors.New("disk full")
 	case "panic":
-		panic("boom")
+		panic("boom\nand gone")
+	case "print":
+		log.Print("an old library\nwrites in lines")
+		tool.Log(ctx).Warn("mind the gap")
 	}
 	return output{"Hello, " + in.Name}, nil
 }
@@ -56,12 +65,14 @@ type posted struct {
 type program struct {
 	cmd   *exec.Cmd
 	stdin io.Writer
-	posts chan posted
+	// stderr is complete when the program has ended.
+	stderr *bytes.Buffer
+	posts  chan posted
 }
 
 func start(t *testing.T, event json.RawMessage) *program {
 	t.Helper()
-	p := &program{posts: make(chan posted)}
+	p := &program{posts: make(chan posted), stderr: new(bytes.Buffer)}
 	events := make(chan json.RawMessage, 1)
 	events <- event
 	mux := http.NewServeMux()
@@ -84,6 +95,7 @@ func start(t *testing.T, event json.RawMessage) *program {
 	p.cmd = exec.CommandContext(t.Context(), os.Args[0])
 	address := strings.TrimPrefix(api.URL, "http://")
 	p.cmd.Env = append(os.Environ(), serveVariable+"=1", "AWS_LAMBDA_RUNTIME_API="+address)
+	p.cmd.Stderr = p.stderr
 	stdin, err := p.cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -195,5 +207,60 @@ func TestServePanics(t *testing.T) {
 				t.Error("the process ended as if nothing had happened")
 			}
 		})
+	}
+}
+
+// Whatever happens, what the program writes is one JSON object a line, so that a search for the request id finds all.
+func TestServeLogsLinesOfJSON(t *testing.T) {
+	t.Parallel()
+	for name, wants := range map[string][]string{
+		"Ada":    {`"outcome":"ok"`},
+		"defect": {`"outcome":"error"`, "disk full"},
+		"panic":  {`"outcome":"panic"`, `boom\nand gone`},
+		"print":  {`"an old library\nwrites in lines"`, "mind the gap", `"outcome":"ok"`},
+	} {
+		for mode, edit := range map[string]func(*invoke.Request){"buffered": nil, "streamed": streaming} {
+			t.Run(name+", "+mode, func(t *testing.T) {
+				t.Parallel()
+				p := start(t, named(t, name, edit))
+				post := <-p.posts
+				_, _ = io.ReadAll(post.body)
+				post.done()
+				if name != "panic" {
+					_ = p.cmd.Process.Kill()
+				}
+				_ = p.cmd.Wait()
+				checkLog(t, p.stderr.String(), wants)
+			})
+		}
+	}
+}
+
+func TestStopSaysWhyInOneLine(t *testing.T) {
+	t.Parallel()
+	command := exec.CommandContext(t.Context(), os.Args[0])
+	command.Env = append(os.Environ(), serveVariable+"=stop")
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	if err := command.Run(); err == nil {
+		t.Error("the program ended as if nothing had happened")
+	}
+	checkLog(t, stderr.String(), []string{"environment variable GREETING is not set"})
+}
+
+func checkLog(t *testing.T, log string, wants []string) {
+	t.Helper()
+	for line := range strings.Lines(log) {
+		if !json.Valid([]byte(line)) || line[0] != '{' {
+			t.Errorf("not a JSON object: %s", line)
+		}
+	}
+	for _, want := range wants {
+		if !strings.Contains(log, want) {
+			t.Errorf("no %s in the log: %s", want, log)
+		}
+	}
+	if n := strings.Count(log, `"msg":"tool call"`); n > 1 {
+		t.Errorf("%d lines for one call: %s", n, log)
 	}
 }

@@ -35,7 +35,7 @@ import (
 	"log/slog"
 	"os"
 	"reflect"
-	"runtime/debug"
+	"sync/atomic"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
@@ -43,33 +43,53 @@ import (
 )
 
 // Serve runs the handler as a Lambda function and does not return. Logs of the default slog.Logger go to standard error
-// as JSON, one line a record, where Lambda collects them. It is the last statement of a tool's main.
+// as JSON, one line a record, where Lambda collects them; so do those of package log. Every call leaves one such line,
+// by which it is found from the dispatcher's: see Log for lines of the author's own. It is the last statement of a
+// tool's main.
 func Serve[In, Out any](handler func(context.Context, In) (Out, error)) {
-	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
-	lambda.Start(NewHandler(handler).Invoke)
+	logAsJSON()
+	h := NewHandler(handler)
+	// The panic is in the log by then; the runtime's own report of it would be many lines more.
+	h.crash = func(any) { os.Exit(1) }
+	lambda.Start(h.Invoke)
 }
+
+// Stop ends a tool's program that cannot serve, for want of a setting for example, with one line of the log that says
+// why. Lambda then answers every invocation with a failure.
+func Stop(reason error) {
+	logAsJSON()
+	slog.Error("tool cannot start", "error", reason.Error())
+	os.Exit(1)
+}
+
+func logAsJSON() { slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil))) }
 
 // Handler is a tool as the dispatcher sees it: an envelope in, an answer out. It is safe for concurrent use where the
 // author's function is.
 type Handler struct {
-	// Log gets the defects; nil means slog.Default().
+	// Log gets a line for every call; nil means slog.Default().
 	Log *slog.Logger
 
-	run func(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error)
+	run func(ctx context.Context, arguments json.RawMessage) (ended, error)
+	// crash ends the process after a panic whose report is complete.
+	crash func(value any)
+	// begun says that this process has had a call.
+	begun atomic.Bool
 }
 
 // NewHandler makes a Handler of a typed function. Serve is the usual way; this one is for tests and for programs that
 // run a tool without Lambda.
 func NewHandler[In, Out any](handler func(context.Context, In) (Out, error)) *Handler {
 	input := shapeOf(reflect.TypeFor[In](), map[reflect.Type]*shape{})
-	run := func(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
+	run := func(ctx context.Context, arguments json.RawMessage) (ended, error) {
 		var in In
 		err := input.read(arguments, &in)
 		if misfit, ok := errors.AsType[*misfit](err); ok {
-			return misfit.result()
+			result, err := misfit.result()
+			return ended{result: result, outcome: outcomeToolError}, err
 		}
 		if err != nil {
-			return nil, fmt.Errorf("decoding arguments, which its inputSchema accepted, into %T: %w", in, err)
+			return ended{}, fmt.Errorf("decoding arguments, which its inputSchema accepted, into %T: %w", in, err)
 		}
 		out, err := handler(ctx, in)
 		if err != nil {
@@ -77,7 +97,7 @@ func NewHandler[In, Out any](handler func(context.Context, In) (Out, error)) *Ha
 		}
 		return resultOf(ctx, out)
 	}
-	return &Handler{run: run}
+	return &Handler{run: run, crash: func(value any) { panic(value) }}
 }
 
 // Invoke answers one event, an invoke.Request as JSON. The answer is one JSON object, or lines of JSON where the
@@ -89,28 +109,25 @@ func (h *Handler) Invoke(ctx context.Context, event json.RawMessage) (*Answer, e
 		h.logger(request).Error("event refused", "error", err.Error())
 		return nil, err
 	}
-	log := h.logger(request)
 	ctx, cancel := withDeadline(ctx, request.Deadline)
-	ctx = withCall(ctx, newCall(request), log)
+	line := h.newLine(ctx, request)
+	ctx = withCall(ctx, newCall(request), line.log)
+	run := func(ctx context.Context) (ended, error) { return h.run(ctx, request.Arguments) }
 	if request.Meta.Progress {
-		return stream(ctx, cancel, log, h.call(request)), nil
+		return stream(ctx, cancel, line, run, h.crash), nil
 	}
 	defer cancel()
-	defer logPanic(log)
-	result, err := h.call(request)(ctx)
+	defer line.panicked()
+	end, err := run(ctx)
+	line.write(end, err)
 	if err != nil {
-		log.Error("tool failed", "error", err.Error())
 		return nil, err
 	}
-	return buffered(result), nil
+	return buffered(end.result), nil
 }
 
 // runner runs a handler with the arguments of one call.
-type runner func(context.Context) (json.RawMessage, error)
-
-func (h *Handler) call(request invoke.Request) runner {
-	return func(ctx context.Context) (json.RawMessage, error) { return h.run(ctx, request.Arguments) }
-}
+type runner func(context.Context) (ended, error)
 
 func (h *Handler) logger(request invoke.Request) *slog.Logger {
 	log := h.Log
@@ -137,13 +154,4 @@ func decode(event json.RawMessage) (invoke.Request, error) {
 		return invoke.Request{}, fmt.Errorf("decoding the envelope: %w", err)
 	}
 	return request, nil
-}
-
-// logPanic writes down a panic with its request and lets it go on: the Lambda runtime reports it and ends the process,
-// whose state cannot be trusted any more.
-func logPanic(log *slog.Logger) {
-	if value := recover(); value != nil {
-		log.Error("tool panicked", "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
-		panic(value)
-	}
 }

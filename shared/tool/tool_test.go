@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-lambda-go/lambdacontext"
 	"github.com/google/go-cmp/cmp"
 
 	"patchbay/shared/invoke"
@@ -313,6 +315,70 @@ func TestDefectIsLoggedWithItsRequest(t *testing.T) {
 	}
 }
 
+// Every call leaves one line, by which it is found from the dispatcher's, before its answer is complete.
+func TestEveryCallIsLogged(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		handler func(context.Context, input) (tool.Result, error)
+		want    string
+	}{
+		"ok":     {returning(tool.Result{Content: []mcp.Content{tool.Text("done")}}, nil), `INFO ok`},
+		"errors": {returning(tool.Result{IsError: true}, nil), `INFO tool_error`},
+		"failed": {returning(tool.Result{}, fmt.Errorf("x: %w", tool.Fail("unknown_person", "who?"))),
+			`INFO tool_error unknown_person`},
+		"asks":   {returning(tool.Result{}, tool.Ask(nil, "step 2")), `INFO input_required`},
+		"defect": {returning(tool.Result{}, errors.New("disk full")), `ERROR error disk full`},
+		"leaves": {func(context.Context, input) (tool.Result, error) { runtime.Goexit(); return tool.Result{}, nil },
+			`ERROR error the handler ended its goroutine without an answer`},
+	} {
+		for mode, edit := range map[string]func(*invoke.Request){"buffered": nil, "streamed": streaming} {
+			if name == "leaves" && edit == nil {
+				continue // it would take the test's own goroutine with it
+			}
+			t.Run(name+", "+mode, func(t *testing.T) {
+				t.Parallel()
+				var log bytes.Buffer
+				handler := tool.NewHandler(test.handler)
+				handler.Log = slog.New(slog.NewJSONHandler(&log, nil))
+				ctx := lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: "i-1"})
+				//lint:ignore SA1029 this is the key that aws-lambda-go uses
+				ctx = context.WithValue(ctx, "x-amzn-trace-id", "Root=1-67891233-abcdef012345678912345678;Sampled=1")
+				if answer, err := handler.Invoke(ctx, event(t, edit)); err == nil {
+					_, _ = io.ReadAll(answer)
+				}
+				var record struct {
+					Level, Msg, Tool, RequestID, TraceID, LambdaRequestID, Outcome, Code, Error string
+					ColdStart                                                                   bool
+					DurationMs                                                                  *float64
+				}
+				if err := json.Unmarshal(log.Bytes(), &record); err != nil {
+					t.Fatalf("%v: %s", err, &log)
+				}
+				got := strings.Join(strings.Fields(record.Level+" "+record.Outcome+" "+record.Code+" "+record.Error), " ")
+				if got != test.want || record.Tool != "greet" || record.RequestID != "r-1" || record.LambdaRequestID != "i-1" ||
+					record.TraceID != "1-67891233-abcdef012345678912345678" || !record.ColdStart || record.DurationMs == nil {
+					t.Errorf("got %q, want %q: %s", got, test.want, &log)
+				}
+			})
+		}
+	}
+}
+
+func TestFirstCallOfAProcessIsMarked(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	handler := tool.NewHandler(returning("done", nil))
+	handler.Log = slog.New(slog.NewJSONHandler(&log, nil))
+	for range 3 {
+		if _, err := handler.Invoke(t.Context(), event(t, nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if strings.Count(log.String(), `"coldStart":true`) != 1 || strings.Count(log.String(), "\n") != 3 {
+		t.Errorf("log = %s", &log)
+	}
+}
+
 func TestPanicIsLoggedAndGoesOn(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -323,7 +389,8 @@ func TestPanicIsLoggedAndGoesOn(t *testing.T) {
 			t.Errorf("recovered %v, want boom", value)
 		}
 		text := log.String()
-		if !strings.Contains(text, `"panic":"boom"`) || !strings.Contains(text, `"requestId":"r-1"`) {
+		if !strings.Contains(text, `"outcome":"panic"`) || !strings.Contains(text, `"error":"boom"`) ||
+			strings.Count(text, "\n") != 1 || !strings.Contains(text, `"requestId":"r-1"`) {
 			t.Errorf("log = %s", text)
 		}
 	}()

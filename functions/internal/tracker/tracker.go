@@ -71,11 +71,21 @@ type Client struct {
 	http    *http.Client
 }
 
-// Connect returns a client of the API at a URL, whose token is in a secrets file, as the tracker's tools get both from
-// their environment. An error means that the URL cannot be that of an API; a file that cannot be read is met by each
-// request.
-func Connect(url, secretsFile string) (*Client, error) {
-	return New(Options{URL: url, Secrets: secret.NewCache(secret.File(secretsFile), secret.CacheOptions{})})
+// URLVariable is the environment variable with the API's URL.
+const URLVariable = "TRACKER_API_URL"
+
+// Connect returns the client that a function's environment names, for its main: the API at URLVariable, with the token
+// from the function's secrets. A token that cannot be read is met by each request.
+func Connect(getenv func(string) string) (*Client, error) {
+	secrets, err := secret.Open(getenv)
+	if err != nil {
+		return nil, err
+	}
+	client, err := New(Options{URL: getenv(URLVariable), Secrets: secrets})
+	if err != nil {
+		return nil, fmt.Errorf("environment variable %s: %w", URLVariable, err)
+	}
+	return client, nil
 }
 
 // New returns a client. An error means that the URL cannot be that of an API.

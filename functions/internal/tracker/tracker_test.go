@@ -66,15 +66,22 @@ func TestConnect(t *testing.T) {
 	if err := os.WriteFile(secrets, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	client, err := tracker.Connect(server.URL, secrets)
+	environment := map[string]string{"TRACKER_API_URL": server.URL, "PATCHBAY_SECRETS_FILE": secrets}
+	getenv := func(name string) string { return environment[name] }
+	client, err := tracker.Connect(getenv)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if project, err := client.Project(t.Context(), "WEB"); err != nil || project.Name != "Website" {
 		t.Errorf("project %+v, error %v", project, err)
 	}
-	if _, err := tracker.Connect("tracker.example.com", secrets); err == nil {
-		t.Error("Connect accepts a URL without a scheme")
+	environment["TRACKER_API_URL"] = "tracker.example.com"
+	if _, err := tracker.Connect(getenv); err == nil || !strings.Contains(err.Error(), "TRACKER_API_URL") {
+		t.Errorf("error = %v, want one that names the variable of a URL without a scheme", err)
+	}
+	delete(environment, "PATCHBAY_SECRETS_FILE")
+	if _, err := tracker.Connect(getenv); err == nil || !strings.Contains(err.Error(), "PATCHBAY_SECRETS") {
+		t.Errorf("error = %v, want one that names the variable of the secrets", err)
 	}
 }
 
