@@ -2,10 +2,11 @@ package registry
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
-	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -14,9 +15,12 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file of the current stored formats")
 
-// goldenFile holds the items of a registry in version 1 of each format. Never write it again once that version is
-// released: start a file for the next version, and keep reading this one.
-const goldenFile = "testdata/golden/v1.json"
+// The golden files hold the items of a registry: in version 1 of each format, and as of HEAD's version 2. Never write one
+// again once its versions are released: start a file for the next, and keep reading these.
+const (
+	goldenFile1 = "testdata/golden/v1.json"
+	goldenFile2 = "testdata/golden/v2.json"
+)
 
 // goldenValue is an attribute as in DynamoDB's JSON.
 type goldenValue struct {
@@ -53,11 +57,7 @@ func goldenAttribute(value types.AttributeValue) (v goldenValue) {
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	if *update {
-		writeGolden(t, f)
-	} else {
-		loadGolden(t, f)
-	}
+	loadGolden(t, f, goldenFile1)
 	f.wantList("a", "c", "d")
 	r := f.reader()
 	entry, err := r.Lookup(t.Context(), "c")
@@ -89,23 +89,64 @@ func TestGolden(t *testing.T) {
 	f.wantList("a", "c", "d", "e")
 }
 
-func writeGolden(t *testing.T, f *fixture) {
-	f.publish("one", "x")
-	f.publish("one", "y")
-	filler := strings.Repeat("x", 63<<10) // leaves room for no neighbour in an item
-	large := publication(t, "a", 1, `{"name":"a","inputSchema":{"type":"object"},"x":"`+filler+`"}`)
-	tools := append(publications(t, "b", "d"), large)
-	if _, err := f.publisher().Publish(t.Context(), "one", tools); err != nil {
+// TestGolden2 reads a registry as of version 2 of HEAD: a source with a publisher of its own, who published twice; a
+// rollback by an operator; a list of versions that are being deleted.
+func TestGolden2(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	if *update {
+		writeGolden2(t, f)
+	} else {
+		loadGolden(t, f, goldenFile2)
+	}
+	f.wantList("a")
+	history := f.history()
+	if len(history.Sources) != 1 || history.Sources[0].Live == nil || len(history.Sources[0].Kept) != 2 {
+		t.Fatalf("history %+v", history)
+	}
+	first, start := history.Sources[0].Kept[1], time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)
+	want := Snapshot{ID: first.ID, Published: start, Superseded: start.Add(time.Second), By: "Tools",
+		Tools: []string{"a"}}
+	if diff := cmp.Diff(want, first); diff != "" {
+		t.Errorf("first snapshot (-want +got):\n%s", diff)
+	}
+	want = Snapshot{ID: history.Sources[0].Live.ID, Published: start.Add(2 * time.Hour), By: "Tools",
+		Operator: "night shift", RollbackOf: first.ID, Tools: []string{"a"}}
+	if diff := cmp.Diff(want, *history.Sources[0].Live); diff != "" {
+		t.Errorf("live snapshot (-want +got):\n%s", diff)
+	}
+	if again := f.publishAs("stack", Order{By: "Tools", Request: "request-2"}, "z"); again.Snapshot != want.ID {
+		t.Errorf("a request of a former release was obeyed again: %+v", again)
+	}
+	_, err := f.publisher().PublishAs(t.Context(), "stack", Order{By: "More"}, publications(t, "b"))
+	if !errors.Is(err, ErrOtherPublisher) {
+		t.Errorf("error %v, want %v", err, ErrOtherPublisher)
+	}
+	if _, err := f.publisher().Publish(t.Context(), "other", publications(t, "gone")); err == nil {
+		t.Error("a version that a former release gave up was published")
+	}
+}
+
+func writeGolden2(t *testing.T, f *fixture) {
+	settings := &Settings{MaxCallSeconds: 29}
+	first := f.publishAs("stack", Order{By: "Tools", Request: "request-1", Settings: settings}, "a")
+	f.pass(time.Second)
+	f.publishAs("stack", Order{By: "Tools", Request: "request-2"}, "b")
+	f.pass(2*time.Hour - time.Second)
+	_, err := f.publisher().Rollback(t.Context(), "stack", first.Snapshot, Order{Operator: "night shift"})
+	if err != nil {
 		t.Fatal(err)
 	}
-	f.publish("two", "c")
-	if err := f.publisher().SetDisabled(t.Context(), "b", true); err != nil {
+	list := retired{id: "RETIRED", at: f.clock().Unix(), functions: []string{functionARN("gone", 1)}}
+	if err := f.publisher().putRetired(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.publisher().Configure(t.Context(), Settings{MaxCallSeconds: 29}); err != nil {
-		t.Fatal(err)
-	}
-	spillOne(t, f)
+	writeItems(t, f, goldenFile2)
+}
+
+// writeItems makes a golden file of what the table holds.
+func writeItems(t *testing.T, f *fixture, file string) {
+	t.Helper()
 	var items []map[string]goldenValue
 	scan, err := f.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: &f.table})
 	if err != nil {
@@ -122,7 +163,7 @@ func writeGolden(t *testing.T, f *fixture) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(goldenFile, append(data, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(file, append(data, '\n'), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -144,9 +185,9 @@ func spillOne(t *testing.T, f *fixture) {
 	}
 }
 
-func loadGolden(t *testing.T, f *fixture) {
+func loadGolden(t *testing.T, f *fixture, file string) {
 	t.Helper()
-	data, err := os.ReadFile(goldenFile)
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

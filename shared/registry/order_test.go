@@ -1,0 +1,169 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// publishBefore publishes name for source just before the first write of HEAD.
+func publishBefore(
+	f *fixture, source, name string,
+) func(context.Context, *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
+	var once sync.Once
+	return func(ctx context.Context, in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
+		if isHead(in.Item) {
+			once.Do(func() { f.publish(source, name) })
+		}
+		return f.db.PutItem(ctx, in)
+	}
+}
+
+func TestOnePublisherWithinASource(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.publishAs("stack", Order{By: "Tools"}, "a")
+	f.publishAs("stack", Order{By: "Tools"}, "a", "b")
+	_, err := f.publisher().PublishAs(t.Context(), "stack", Order{By: "More"}, publications(t, "c"))
+	if !errors.Is(err, ErrOtherPublisher) || !strings.Contains(err.Error(), "Tools has published it") {
+		t.Errorf("error %v, want %v naming the other", err, ErrOtherPublisher)
+	}
+	f.wantList("a", "b")
+	f.wantWithdrawn("stack", "More", false)
+	f.wantList("a", "b")
+	f.wantWithdrawn("stack", "Tools", true)
+	f.wantWithdrawn("stack", "Tools", false)
+	f.wantList()
+	f.publishAs("stack", Order{By: "More"}, "c")
+	f.publish("stack", "d") // who says nothing is refused nothing
+	f.publishAs("stack", Order{By: "Tools"}, "e")
+	f.wantList("e")
+}
+
+func (f *fixture) wantWithdrawn(source, by string, want bool) {
+	f.Helper()
+	got, err := f.publisher().WithdrawAs(f.Context(), source, by)
+	if err != nil || got != want {
+		f.Errorf("withdrawing %s as %s: %t, %v; want %t", source, by, got, err, want)
+	}
+}
+
+// Two publishers of one source at a time: one of them is refused, however they meet.
+func TestPublishersWithinASourceMeet(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	db := &watchedDB{DB: f.db}
+	var once sync.Once
+	db.onPut = func(ctx context.Context, in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
+		if isHead(in.Item) {
+			once.Do(func() { f.publishAs("stack", Order{By: "Tools"}, "a") })
+		}
+		return f.db.PutItem(ctx, in)
+	}
+	_, err := f.publisherOn(db).PublishAs(t.Context(), "stack", Order{By: "More"}, publications(t, "b"))
+	if !errors.Is(err, ErrOtherPublisher) {
+		t.Errorf("error %v, want %v", err, ErrOtherPublisher)
+	}
+	f.wantList("a")
+}
+
+// TestSettingsGoWithThePublish changes the settings with a publish that they allow, and not with one that is refused.
+func TestSettingsGoWithThePublish(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	slow := publications(t, "slow")
+	slow[0].Tool.Contract.Execution.TimeoutSeconds = 60
+	if err := f.publisher().Configure(t.Context(), Settings{MaxCallSeconds: 30}); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		seconds   int
+		published bool
+		want      int
+	}{{30, false, 30}, {20, false, 30}, {-1, false, 30}, {90, true, 90}, {40, false, 90}} {
+		order := Order{Settings: &Settings{MaxCallSeconds: test.seconds}}
+		_, err := f.publisher().PublishAs(t.Context(), "one", order, slow)
+		settings, readErr := f.reader().Settings(t.Context())
+		if (err == nil) != test.published || readErr != nil || settings.MaxCallSeconds != test.want {
+			t.Errorf("with %d: %v; settings %+v, %v", test.seconds, err, settings, readErr)
+		}
+	}
+}
+
+// TestOrdersAreObeyedOnce delivers orders again.
+func TestOrdersAreObeyedOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	first := f.publishAs("one", Order{Request: "r1"}, "a")
+	if again := f.publishAs("one", Order{Request: "r1"}, "a"); again != first {
+		t.Errorf("the same order again: %+v, want %+v", again, first)
+	}
+	second := f.publishAs("one", Order{Request: "r2"}, "b")
+	if late := f.publishAs("one", Order{Request: "r1"}, "a"); late.Snapshot != second.Snapshot {
+		t.Errorf("an order that came late: %+v, want what is live, %+v", late, second)
+	}
+	f.wantList("b")
+	f.publishAs("two", Order{Request: "r1"}, "c") // another source's order
+	f.wantList("b", "c")
+	if err := f.publisher().Withdraw(t.Context(), "one"); err != nil {
+		t.Fatal(err)
+	}
+	f.publishAs("one", Order{Request: "r2"}, "b")
+	f.wantList("c")
+}
+
+// An order whose publish failed is obeyed when it is repeated.
+func TestFailedOrdersAreObeyed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	crash := errors.New("killed")
+	db := &watchedDB{DB: f.db}
+	db.onPut = func(ctx context.Context, in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
+		if isHead(in.Item) {
+			return nil, crash
+		}
+		return f.db.PutItem(ctx, in)
+	}
+	order := Order{Request: "r1"}
+	if _, err := f.publisherOn(db).PublishAs(t.Context(), "one", order, publications(t, "a")); !errors.Is(err, crash) {
+		t.Fatalf("error %v, want %v", err, crash)
+	}
+	f.publishAs("one", order, "a")
+	f.wantList("a")
+}
+
+func TestOrdersAreBounded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, order := range []Order{
+		{By: strings.Repeat("b", maxByBytes+1)}, {Request: strings.Repeat("r", maxSourceBytes+1)}, {Operator: "a\nb"},
+	} {
+		_, err := f.publisher().PublishAs(t.Context(), "one", order, publications(t, "a"))
+		if err == nil || !strings.Contains(err.Error(), "allowed: up to") {
+			t.Errorf("%+v: error %v", order, err)
+		}
+	}
+}
+
+// A table that no stack publishes into can be given back to a release that knows only the first format.
+func TestHeadHasTheLowestFormat(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, step := range []struct {
+		by   string
+		want int64
+	}{{"", 1}, {"Tools", 2}, {"", 1}} {
+		f.publishAs("one", Order{By: step.by}, "a")
+		stored, err := getItem(t.Context(), f.db, f.table, headKey, headKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if version, err := stored.number(versionAttribute); err != nil || version != step.want {
+			t.Errorf("by %q: format %d, %v; want %d", step.by, version, err, step.want)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package registry
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// isRetired reports whether an item is a list of versions that are being deleted.
+func isRetired(stored item) bool {
+	pk, err := stored.text(PartitionKey)
+	return err == nil && pk == retiredPartition
+}
+
+// TestPruneMeetsAPublish begins a publish, which names an old version again, at each point of a Prune that deletes that
+// version. Whatever comes first: no version is both published and deleted.
+func TestPruneMeetsAPublish(t *testing.T) {
+	t.Parallel()
+	old := functionARN("a", 1)
+	for name, at := range map[string]func(item) bool{
+		"before the list":     func(i item) bool { return isRetired(i) },
+		"before HEAD is left": isHead,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.publishVersion(t, "one", "a", 1)
+			f.publishVersion(t, "one", "a", 2)
+			f.pass(pruneAge)
+			var once sync.Once
+			var publishErr error
+			db := &watchedDB{DB: f.db}
+			db.onPut = func(ctx context.Context, in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
+				if at(in.Item) {
+					once.Do(func() {
+						tools := []Publication{publication(t, "a", 1, definition("a"))}
+						_, publishErr = f.publisher().Publish(ctx, "one", tools)
+					})
+				}
+				return f.db.PutItem(ctx, in)
+			}
+			pruned, err := f.publisherOn(db).Prune(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			deleted := slices.Contains(pruned.Functions, old)
+			published := publishErr == nil
+			if deleted == published {
+				t.Errorf("deleted %t and published %t: %v", deleted, published, publishErr)
+			}
+			if publishErr != nil && !strings.Contains(publishErr.Error(), "is being deleted") {
+				t.Errorf("error %v", publishErr)
+			}
+		})
+	}
+}
+
+// A version that was given up cannot be published for as long as a publish could take that has found it to exist.
+func TestRetiredVersionsAreRefusedForADay(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.publishVersion(t, "one", "a", 1)
+	f.publishVersion(t, "one", "a", 2)
+	f.pass(pruneAge)
+	if _, err := f.publisher().Prune(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tools := []Publication{publication(t, "a", 1, definition("a"))}
+	_, err := f.publisher().Publish(t.Context(), "one", tools)
+	if err == nil || !strings.Contains(err.Error(), functionARN("a", 1)+" is being deleted") {
+		t.Errorf("error %v", err)
+	}
+	f.pass(pruneAge - time.Hour)
+	if _, err := f.publisher().Prune(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.publisher().Publish(t.Context(), "one", tools); err == nil {
+		t.Error("published before a day had passed")
+	}
+	f.pass(2 * time.Hour)
+	if _, err := f.publisher().Prune(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.publisher().Publish(t.Context(), "one", tools); err != nil {
+		t.Error(err)
+	}
+}
+
+// Functions that the caller does not delete are not told, and may be published again at once.
+func TestPruneLeavesFunctionsOfOthers(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.publish("one", "mine", "theirs")
+	f.publish("one", "other")
+	f.pass(pruneAge)
+	p := NewPublisher(f.db, f.table, PublisherOptions{Now: f.clock, Retires: func(arn string) bool {
+		return strings.Contains(arn, ":mine:")
+	}})
+	pruned, err := p.Prune(t.Context())
+	if err != nil || !slices.Equal(pruned.Functions, []string{functionARN("mine", 1)}) {
+		t.Errorf("pruned %+v, %v", pruned, err)
+	}
+	f.publish("one", "theirs")
+	if _, err := p.Publish(t.Context(), "two", publications(t, "mine")); err == nil {
+		t.Error("a version that is being deleted was published")
+	}
+}
