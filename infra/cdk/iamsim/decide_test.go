@@ -120,7 +120,7 @@ func TestDecide(t *testing.T) {
 		"absent, as it must be":   {when(`"Null":{"aws:Key":"true"}`), read(nil), Allowed},
 		"present, wrongly":        {when(`"Null":{"aws:Key":"true"}`), with("a"), ImplicitDeny},
 		"two keys, one holds":     {when(`"StringEquals":{"aws:Key":"a","aws:Other":"b"}`), with("a"), ImplicitDeny},
-		"two operators":           {when(`"StringEquals":{"aws:Key":"a"},"Null":{"aws:Key":"true"}`), with("a"), ImplicitDeny},
+		"two operators":           {when(`"Bool":{"aws:Key":"a"},"Null":{"aws:Key":"true"}`), with("a"), ImplicitDeny},
 		"any value":               {when(`"ForAnyValue:StringEquals":{"aws:Key":"a"}`), with("b", "a"), Allowed},
 		"any value of none":       {when(`"ForAnyValue:StringEquals":{"aws:Key":"a"}`), read(nil), ImplicitDeny},
 		"all values":              {when(`"ForAllValues:StringEquals":{"aws:Key":["a","b"]}`), with("b", "a"), Allowed},
