@@ -29,7 +29,7 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(localCommand(), toolCommand(), ledgerCommand(), callsCommand(), conformanceCommand(), benchCommand(),
-		installCommand())
+	root.AddCommand(localCommand(), toolCommand(), ledgerCommand(), callsCommand(), smokeCommand(),
+		conformanceCommand(), benchCommand(), installCommand())
 	return root
 }
