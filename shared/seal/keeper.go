@@ -1,8 +1,11 @@
 package seal
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 )
@@ -12,12 +15,15 @@ type keeper struct {
 	source      Source
 	maxAge      time.Duration
 	minInterval time.Duration
+	stale       time.Duration
+	log         *slog.Logger
 	now         func() time.Time
 
 	kept atomic.Pointer[kept]
 	// turn is held while the source is read, so that many calls make one reading.
 	turn  chan struct{}
 	tried time.Time // when the source was last read, whether it answered or not; guarded by turn
+	out   bool      // the source was out of order then; guarded by turn
 }
 
 // kept is a ring as it was read.
@@ -31,8 +37,8 @@ func newKeeper(source Source, options Options) *keeper {
 	// A process that was frozen for hours must see that they have passed, which the monotonic clock does not tell.
 	now := func() time.Time { return options.Now().Round(0) }
 	return &keeper{
-		source: source, maxAge: options.MaxAge, minInterval: options.MinInterval, now: now,
-		turn: make(chan struct{}, 1),
+		source: source, maxAge: options.MaxAge, minInterval: options.MinInterval, stale: options.Stale,
+		log: options.Log, now: now, turn: make(chan struct{}, 1),
 	}
 }
 
@@ -69,8 +75,21 @@ func (k *keeper) current(ctx context.Context) (*kept, error) {
 	if ring := k.kept.Load(); ring != nil && k.within(ring.at, k.maxAge) {
 		return ring, nil
 	}
-	return k.read(ctx, func() bool { return k.within(k.kept.Load().at, k.maxAge) })
+	ring, err := k.read(ctx, func() bool { return k.within(k.kept.Load().at, k.maxAge) || k.out && k.bridged() })
+	if old := k.kept.Load(); errors.Is(err, ErrUnavailable) && k.lasts(old) {
+		cmp.Or(k.log, slog.Default()).WarnContext(ctx, "the key ring cannot be read again; the one read before is used",
+			"readAt", old.at, "error", err.Error())
+		return old, nil
+	}
+	return ring, err
 }
+
+// bridged reports whether the ring at hand serves on without another reading, since the source was out of order a
+// moment ago: not every call waits for it.
+func (k *keeper) bridged() bool { return k.within(k.tried, k.minInterval) && k.lasts(k.kept.Load()) }
+
+// lasts reports whether a ring may still be used while its source is out of order.
+func (k *keeper) lasts(ring *kept) bool { return ring != nil && k.within(ring.at, k.maxAge+k.stale) }
 
 // read reads the ring from its source, or returns the one at hand where that is good enough after waiting for a turn.
 func (k *keeper) read(ctx context.Context, enough func() bool) (*kept, error) {
@@ -85,6 +104,7 @@ func (k *keeper) read(ctx context.Context, enough func() bool) (*kept, error) {
 	}
 	k.tried = k.now()
 	ring, err := k.source.Load(ctx)
+	k.out = errors.Is(err, ErrUnavailable)
 	if err != nil {
 		return nil, fmt.Errorf("loading the key ring: %w", err)
 	}

@@ -3,7 +3,9 @@ package seal
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +16,10 @@ import (
 	"slices"
 	"strings"
 )
+
+// ErrUnavailable is in the error of a Source that is out of order or out of reach for a while: a Sealer then goes on
+// with the ring that it has, for Options.Stale. After any other error it does not.
+var ErrUnavailable = errors.New("the key ring is unavailable")
 
 // Source is where the key ring is kept.
 type Source interface {
@@ -167,10 +173,13 @@ func (k Key) check() error {
 // ringVersion is the version of a ring's JSON form.
 const ringVersion = 1
 
-// wireRing is a ring as JSON.
+// wireRing is a ring as JSON: its keys, or the one secret of a ring that nobody has changed yet.
 type wireRing struct {
 	Version int       `json:"version"`
-	Keys    []wireKey `json:"keys"`
+	Keys    []wireKey `json:"keys,omitempty"`
+	// Generated is 32 bytes in hex, as Secrets Manager can make them by itself: no code ever sees the first key. The
+	// other form takes its place with the first change of the ring.
+	Generated string `json:"generated,omitempty"`
 }
 
 type wireKey struct {
@@ -194,7 +203,19 @@ func (r Ring) Encode() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// ParseRing reads a ring from the JSON that Encode writes. No error contains a secret.
+// generatedKey is the primary key that a generated secret is. Its id is made of the secret, so that it stays the same
+// as long as the secret does, and is another for another one; a hash of 256 random bits tells nothing of them.
+func generatedKey(text string) (Key, error) {
+	secret, err := hex.DecodeString(text)
+	if err != nil || len(secret) != len(Secret{}) {
+		return Key{}, fmt.Errorf("the generated secret is not %d hex digits", 2*len(Secret{}))
+	}
+	digest := sha256.Sum256(append([]byte("patchbay seal key id\x00"), secret...))
+	return Key{ID: "g" + hex.EncodeToString(digest[:6]), Role: RolePrimary, Secret: Secret(secret)}, nil
+}
+
+// ParseRing reads a ring from the JSON that Encode writes, or from {"version": 1, "generated": "…"} with 64 hex digits,
+// which is a ring of one primary key. No error contains a secret.
 func ParseRing(data []byte) (Ring, error) {
 	var wire wireRing
 	if json.Unmarshal(data, &wire) != nil {
@@ -205,7 +226,17 @@ func ParseRing(data []byte) (Ring, error) {
 	if wire.Version != ringVersion {
 		return Ring{}, fmt.Errorf("reading a key ring: version %d; allowed: %d", wire.Version, ringVersion)
 	}
+	if wire.Generated != "" && wire.Keys != nil {
+		return Ring{}, errors.New("reading a key ring: it has both keys and a generated secret")
+	}
 	var ring Ring
+	if wire.Generated != "" {
+		key, err := generatedKey(wire.Generated)
+		if err != nil {
+			return Ring{}, fmt.Errorf("reading a key ring: %w", err)
+		}
+		ring.Keys = append(ring.Keys, key)
+	}
 	for _, key := range wire.Keys {
 		secret, err := base64.StdEncoding.DecodeString(key.Secret)
 		if err != nil || len(secret) != len(Secret{}) {

@@ -52,7 +52,7 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	b := &bench{T: t, now: start}
 	b.source.ring = seal.NewRing()
-	options := seal.Options{Now: func() time.Time { return b.now }}
+	options := seal.Options{Now: func() time.Time { return b.now }, Log: slog.New(slog.DiscardHandler)}
 	b.one, b.two = seal.New(&b.source, options), seal.New(&b.source, options)
 	return b
 }

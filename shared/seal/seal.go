@@ -21,6 +21,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"patchbay/shared/principal"
@@ -110,15 +111,21 @@ type Options struct {
 	MaxAge time.Duration
 	// MinInterval is how long after a reading an unknown key id does not cause another; 0 means DefaultMinInterval.
 	MinInterval time.Duration
+	// Stale is how long after MaxAge a ring is used on while its source says ErrUnavailable; 0 means DefaultStale.
+	Stale time.Duration
 	// Now tells the time; nil means time.Now.
 	Now func() time.Time
+	// Log gets a warning when a ring is used on; nil means slog.Default().
+	Log *slog.Logger
 }
 
-// DefaultMaxAge and DefaultMinInterval are what Options mean by 0. A key that was withdrawn opens nothing after the
-// first of them; a stream of forged key ids costs one reading of the ring in each of the second.
+// DefaultMaxAge, DefaultMinInterval and DefaultStale are what Options mean by 0. A key that was withdrawn opens nothing
+// after the first of them, or after the first and the third where the source is out of order all that time; a stream of
+// forged key ids costs one reading of the ring in each of the second.
 const (
 	DefaultMaxAge      = 5 * time.Minute
 	DefaultMinInterval = 10 * time.Second
+	DefaultStale       = time.Hour
 )
 
 // Sealer seals and opens. It is safe for concurrent use.
@@ -134,6 +141,9 @@ func New(source Source, options Options) *Sealer {
 	}
 	if options.MinInterval == 0 {
 		options.MinInterval = DefaultMinInterval
+	}
+	if options.Stale == 0 {
+		options.Stale = DefaultStale
 	}
 	if options.Now == nil {
 		options.Now = time.Now

@@ -4,17 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	secretstypes "github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"patchbay/shared/outage"
 )
 
 const (
@@ -121,25 +120,8 @@ func classify(err error) error {
 	switch {
 	case errors.As(err, &noSecret), errors.As(err, &noParameter):
 		return fmt.Errorf("%w: %w", ErrNotFound, err)
-	case unanswered(err):
+	case outage.Is(err):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return err
-}
-
-// unanswered reports whether the service has not decided about the request: it is out of reach, out of order, or
-// overrun, or its answer was cut off. Anything else that it says is an answer.
-func unanswered(err error) bool {
-	var (
-		unsent   *smithyhttp.RequestSendError
-		canceled *aws.RequestCanceledError
-		answer   *awshttp.ResponseError
-	)
-	if !errors.As(err, &answer) {
-		return errors.As(err, &unsent) || errors.As(err, &canceled)
-	}
-	status := answer.HTTPStatusCode()
-	throttled := retry.ThrottleErrorCode{Codes: retry.DefaultThrottleErrorCodes}.IsErrorThrottle(err)
-	return status < http.StatusBadRequest || status >= http.StatusInternalServerError ||
-		status == http.StatusTooManyRequests || throttled == aws.TrueTernary
 }
