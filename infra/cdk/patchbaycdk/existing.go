@@ -1,0 +1,83 @@
+package patchbaycdk
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+
+	"patchbay/shared/contract"
+)
+
+// MaxExistingFunctions is how many existing functions a server's contracts can name. Each is granted by its own ARN, with
+// version or alias, of up to 250 characters; a role's policies have 10,240 together.
+const MaxExistingFunctions = 25
+
+// existingTool returns the function of a tool that names an existing one; nil for any other. For SAM it makes the
+// functions that exist in the local stack alone.
+func (d *deployment) existingTool(scope constructs.Construct, tool *contract.Tool) *string {
+	if tool.Contract.Function.ARN == "" {
+		return nil
+	}
+	name, isLocal := tool.Contract.Function.Local()
+	if !isLocal || !d.local {
+		return jsii.String(d.existingARN(tool))
+	}
+	if d.existingARNs[name] == nil {
+		function := d.newFunction(scope, "Existing-"+name, functionProps{
+			name: existingLocal(d.stage.Prefix(), name), description: "Stands for an existing function",
+			runtime: awslambda.Runtime_PROVIDED_AL2023(), handler: "bootstrap",
+			dir: d.packages.Program("./" + name), memoryMB: 128, timeout: tool.Contract.Execution.TimeoutSeconds,
+		})
+		d.existingARNs[name] = function.CurrentVersion().FunctionArn()
+	}
+	return d.existingARNs[name]
+}
+
+// existingPrograms are the packages of the functions that exist in the local stack alone, where SAM is to run them.
+func (p *project) existingPrograms() ([]string, error) {
+	var packages []string
+	if !p.local {
+		return nil, nil
+	}
+	folder := p.existingFolder
+	if folder == "" {
+		folder = filepath.Join(p.module, "tests", "integration", "existing")
+	}
+	for _, tool := range p.tools {
+		name, isLocal := tool.Contract.Function.Local()
+		if !isLocal {
+			continue
+		}
+		relative, err := filepath.Rel(p.module, filepath.Join(folder, name))
+		if err != nil {
+			return nil, fmt.Errorf("resolving the folder of %s: %w", tool.Contract.Function.ARN, err)
+		}
+		packages = append(packages, "./"+filepath.ToSlash(relative))
+	}
+	return packages, nil
+}
+
+// explainExisting prints, for each existing function, what its owner adds where that is another account: both sides must
+// allow the call, and a resource policy belongs to one version or alias.
+func (d *deployment) explainExisting(scope constructs.Construct) {
+	if d.local {
+		return
+	}
+	for _, arn := range d.existing() {
+		awscdk.Annotations_Of(scope).AddInfoV2(jsii.String("patchbay:existing:"+arn), jsii.String(ownersCommand(arn, d.stage.Prefix())))
+	}
+}
+
+func ownersCommand(arn, prefix string) string {
+	parts := strings.Split(arn, ":")
+	region, account, qualifier := parts[3], parts[4], parts[len(parts)-1]
+	return fmt.Sprintf("%s is granted to the dispatcher. If it belongs to another account than this stack, its owner (%s) "+
+		"runs: aws lambda add-permission --region %s --function-name %s --qualifier %s --statement-id %s "+
+		"--action lambda:InvokeFunction --principal arn:%s:iam::THIS_ACCOUNT:role/%s-dispatcher-THIS_REGION",
+		arn, account, region, parts[6], qualifier, prefix, parts[1], prefix)
+}

@@ -1,0 +1,238 @@
+package patchbaycdk
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"patchbay/infra/cdk/settings"
+	"patchbay/scripts/build"
+	"patchbay/shared/contract"
+)
+
+// The control functions, by their import paths, so that a module that only requires this one builds them too.
+const (
+	dispatcherPackage = "patchbay/dispatcher"
+	registrarPackage  = "patchbay/dispatcher/registrar"
+)
+
+// project is a folder of functions that is to be deployed, and where its packages are made.
+type project struct {
+	stage     *settings.Stage
+	functions string // absolute
+	module    string // the root of its Go module
+	local     bool
+	tools     []*contract.Tool
+	packages  packages
+	// existingFolder has the code of local:NAME functions, for SAM; empty for the module's own.
+	existingFolder string
+}
+
+// packages are the folders that functions are deployed from.
+type packages interface {
+	Function(folder string) string
+	Program(pkg string) string
+}
+
+// loadProject reads and checks the contracts, and tells all that stands in the way of deploying them.
+func loadProject(functions string, stage *settings.Stage, local bool) (*project, error) {
+	if stage == nil {
+		return nil, errors.New("no stage's settings are given; settings.Read reads them from patchbay.json")
+	}
+	if functions == "" {
+		functions = "functions"
+	}
+	absolute, err := filepath.Abs(functions)
+	if err != nil {
+		return nil, fmt.Errorf("resolving the functions folder: %w", err)
+	}
+	p := &project{stage: stage, functions: absolute, local: local}
+	if p.module, err = moduleRoot(absolute); err != nil {
+		return nil, err
+	}
+	set, problems := contract.LoadDir(absolute)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	if p.tools, err = deployed(set.Tools, stage, functions); err != nil {
+		return nil, err
+	}
+	return p, p.check()
+}
+
+// moduleRoot returns the nearest folder at or above dir that has a go.mod.
+func moduleRoot(dir string) (string, error) {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("%s is in no Go module: no go.mod at or above it", dir)
+		}
+	}
+}
+
+// deployed leaves out the examples where the stage does not ask for them.
+func deployed(tools []*contract.Tool, stage *settings.Stage, functions string) ([]*contract.Tool, error) {
+	if len(tools) == 0 {
+		return nil, fmt.Errorf("%s has no tools; a tool is a folder with a tool.json", functions)
+	}
+	if stage.Examples {
+		return tools, nil
+	}
+	own := slices.DeleteFunc(slices.Clone(tools), func(t *contract.Tool) bool { return t.Contract.Example })
+	if len(own) == 0 {
+		return nil, fmt.Errorf("%s has no tool to deploy: all %d are examples; write one of your own (a folder with a "+
+			"tool.json), or deploy the examples by \"examples\": true in the settings of stage %q",
+			functions, len(tools), stage.Name)
+	}
+	return own, nil
+}
+
+// check finds what contracts ask of the deployment's settings and do not get.
+func (p *project) check() error {
+	limits := contract.ServerLimits{MaxCallSeconds: p.stage.MaxCallSeconds}
+	faults := []error{contract.CheckTools(p.tools, limits).Err()}
+	for _, tool := range p.tools {
+		faults = append(faults, p.checkEnvironment(tool), p.checkNetwork(tool), p.checkExisting(tool))
+	}
+	return errors.Join(append(faults, p.checkCount())...)
+}
+
+func (p *project) checkEnvironment(tool *contract.Tool) error {
+	var missing []string
+	for name, value := range tool.Contract.Function.Environment {
+		if _, given := p.stage.Environment[name]; value == "" && !given {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	slices.Sort(missing)
+	return fmt.Errorf("%s leaves %s to the deployment; add the value under \"environment\" of stage %q in patchbay.json",
+		tool.File, strings.Join(missing, ", "), p.stage.Name)
+}
+
+func (p *project) checkNetwork(tool *contract.Tool) error {
+	if tool.Contract.Execution.Network != contract.NetworkVPC || p.stage.Networks.VPC != nil || p.local {
+		return nil
+	}
+	return fmt.Errorf("%s runs in the network \"vpc\"; say which under \"networks\" of stage %q in patchbay.json",
+		tool.File, p.stage.Name)
+}
+
+func (p *project) checkExisting(tool *contract.Tool) error {
+	name, isLocal := tool.Contract.Function.Local()
+	if !isLocal || p.local || p.stage.Functions[name] != "" {
+		return nil
+	}
+	return fmt.Errorf("%s calls the function local:%s, which is in the local stack alone; name the one on AWS, with its "+
+		"version or alias, under \"functions\" of stage %q in patchbay.json", tool.File, name, p.stage.Name)
+}
+
+// checkCount bounds what the dispatcher's policy lists one by one.
+func (p *project) checkCount() error {
+	if n := len(p.existing()); n > MaxExistingFunctions {
+		return fmt.Errorf("the contracts name %d existing functions; allowed: %d, which is what fits into the policy that "+
+			"grants them one by one; deploy the others with their own tools in another stack (NewTools)",
+			n, MaxExistingFunctions)
+	}
+	return nil
+}
+
+// existingARN is the ARN of a tool's existing function; empty for the folder's own.
+func (p *project) existingARN(tool *contract.Tool) string {
+	if name, ok := tool.Contract.Function.Local(); ok {
+		return p.stage.Functions[name]
+	}
+	return tool.Contract.Function.ARN
+}
+
+// existing are the ARNs of the existing functions, each once, sorted.
+func (p *project) existing() []string {
+	var arns []string
+	for _, tool := range p.tools {
+		if _, isLocal := tool.Contract.Function.Local(); isLocal && p.local {
+			continue
+		}
+		if arn := p.existingARN(tool); arn != "" {
+			arns = append(arns, arn)
+		}
+	}
+	slices.Sort(arns)
+	return slices.Compact(arns)
+}
+
+// maxCallSeconds is how long the gateway waits for a call: the setting, else what the slowest contract needs, with ten
+// seconds for the start of an instance.
+func (p *project) maxCallSeconds() int {
+	if p.stage.MaxCallSeconds > 0 {
+		return p.stage.MaxCallSeconds
+	}
+	longest := 29
+	for _, tool := range p.tools {
+		longest = max(longest, tool.Contract.Execution.TimeoutSeconds+10)
+	}
+	return min(longest, contract.MaxTimeoutSeconds)
+}
+
+// buildDir keeps packages from one synthesis to the next.
+func (p *project) buildDir() string { return filepath.Join(p.module, ".patchbay", "deploy") }
+
+// pack makes the deployment packages.
+func (p *project) pack(ctx context.Context, programs ...string) error {
+	existing, err := p.existingPrograms()
+	if err != nil {
+		return err
+	}
+	options := build.PackageOptions{
+		ModuleDir: p.module, Functions: p.functions, Tools: p.tools, Programs: append(programs, existing...), Arch: p.arch(),
+		OutDir: p.buildDir(), Progress: os.Stderr,
+	}
+	if slices.Contains(programs, dispatcherPackage) {
+		options.Files = map[string][]string{"dispatcher": {filepath.Join(p.functions, "server.json")}}
+	}
+	made, err := build.Package(ctx, options)
+	p.packages = made
+	return err
+}
+
+// catalogueFile writes what is published, without the functions, and returns the file. Its name follows from its content.
+func (p *project) catalogueFile() (string, error) {
+	type entry struct {
+		Contract string `json:"contract"`
+		File     string `json:"file"`
+	}
+	catalogue := struct {
+		FormatVersion int     `json:"formatVersion"`
+		Tools         []entry `json:"tools"`
+	}{FormatVersion: 1}
+	for _, tool := range p.tools {
+		text, err := os.ReadFile(filepath.Join(p.functions, build.Folder(tool), "tool.json"))
+		if err != nil {
+			return "", fmt.Errorf("reading a contract for the catalogue: %w", err)
+		}
+		catalogue.Tools = append(catalogue.Tools, entry{Contract: string(text), File: tool.File})
+	}
+	data, err := json.Marshal(catalogue)
+	if err != nil {
+		return "", fmt.Errorf("encoding the catalogue: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	file := filepath.Join(p.buildDir(), "catalogue-"+hex.EncodeToString(sum[:8])+".json")
+	if err := os.MkdirAll(p.buildDir(), 0o755); err != nil {
+		return "", fmt.Errorf("creating the folder for the catalogue: %w", err)
+	}
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		return "", fmt.Errorf("writing the catalogue: %w", err)
+	}
+	return file, nil
+}

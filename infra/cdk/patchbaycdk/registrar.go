@@ -1,0 +1,98 @@
+package patchbaycdk
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awss3assets"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsssm"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// registrarSeconds is how long a publish may take. CloudFormation waits as long and no longer: its own default is an
+// hour, for which a failed deploy would stand still.
+const registrarSeconds = 120
+
+// newRegistrar creates the function that publishes catalogues, and exports it to other stacks. It writes the catalogue,
+// reads what a publish consists of from the bucket that the CDK uploads to, asks for the time limits of functions, and
+// deletes versions that no snapshot names any more; it cannot delete a function, whose ARN has no version.
+func (d *deployment) newRegistrar(scope constructs.Construct, t tableSet) awslambda.Function {
+	prefix := d.stage.Prefix()
+	versions := d.functionARN(scope, toolVersions(prefix))
+	function := d.newFunction(scope, "Registrar", functionProps{
+		name: registrarName(prefix), description: "Publishes tools into the catalogue of " + prefix,
+		runtime: awslambda.Runtime_PROVIDED_AL2023(), handler: "bootstrap", dir: d.packages.Program(registrarPackage),
+		memoryMB: controlMemoryMB, timeout: registrarSeconds, keepLog: true,
+		environment: map[string]string{
+			"PATCHBAY_TABLE":            registryTable(prefix),
+			"PATCHBAY_MAX_CALL_SECONDS": strconv.Itoa(d.maxCallSeconds()),
+			"PATCHBAY_DEPLOYMENT":       prefix,
+		},
+		statements: []awsiam.PolicyStatement{
+			allow("Catalogue", []string{
+				"dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:BatchWriteItem",
+			}, *t.registry.TableArn()),
+			allow("Asset", []string{"s3:GetObject"}, assetObjects(scope)),
+			allow("Limits", []string{"lambda:GetFunctionConfiguration"}, append([]string{versions}, d.existing()...)...),
+			allow("OldVersions", []string{"lambda:DeleteFunction"}, versions),
+		},
+		reasons: map[string]string{
+			"AwsSolutions-IAM5": "The registrar prunes versions of every tool, also of other stacks; catalogues are JSON files " +
+				"under names that follow from their content.",
+		},
+	})
+	// A publish that failed has been reported; done again later it would undo what came after it.
+	function.ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{
+		RetryAttempts: jsii.Number(0), MaxEventAge: awscdk.Duration_Seconds(jsii.Number(60)),
+	})
+	awsssm.NewStringParameter(scope, jsii.String("ServiceToken"), &awsssm.StringParameterProps{
+		ParameterName: jsii.String(serviceToken(prefix)),
+		StringValue:   function.FunctionArn(),
+		Description:   jsii.String("ServiceToken of Custom::PatchbayTools, for stacks that publish tools to " + prefix),
+	})
+	return function
+}
+
+// assetObjects are the JSON files in the bucket of the CDK's bootstrap, as its synthesizer names it.
+func assetObjects(scope constructs.Construct) string {
+	stack := awscdk.Stack_Of(scope)
+	qualifier := awscdk.DefaultStackSynthesizer_DEFAULT_QUALIFIER()
+	if given := stack.Synthesizer().BootstrapQualifier(); given != nil {
+		qualifier = given
+	}
+	return fmt.Sprintf("arn:%s:s3:::cdk-%s-assets-%s-%s/*.json", *stack.Partition(), *qualifier, *stack.Account(),
+		*stack.Region())
+}
+
+// publish creates the custom resource that publishes a folder's tools. It names every function's version, so that it
+// runs after all of them exist, and whenever one changes; and it depends on what publishes and what serves the catalogue.
+func (d *deployment) publish(
+	scope constructs.Construct, tools *toolset, serviceToken string, after ...constructs.IConstruct,
+) error {
+	file, err := d.catalogueFile()
+	if err != nil {
+		return err
+	}
+	asset := awss3assets.NewAsset(scope, jsii.String("CatalogueFile"), &awss3assets.AssetProps{Path: jsii.String(file)})
+	functions := map[string]any{}
+	for name, arn := range tools.arns {
+		functions[name] = arn
+	}
+	resource := awscdk.NewCustomResource(scope, jsii.String("Catalogue"), &awscdk.CustomResourceProps{
+		ResourceType:   jsii.String("Custom::PatchbayTools"),
+		ServiceToken:   jsii.String(serviceToken),
+		ServiceTimeout: awscdk.Duration_Seconds(jsii.Number(registrarSeconds)),
+		Properties: &map[string]any{
+			"Catalogue": map[string]any{"Bucket": asset.S3BucketName(), "Key": asset.S3ObjectKey()},
+			"Functions": functions,
+		},
+	})
+	for _, construct := range after {
+		resource.Node().AddDependency(construct)
+	}
+	return nil
+}

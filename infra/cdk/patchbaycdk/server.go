@@ -1,0 +1,117 @@
+// Package patchbaycdk has the constructs that put Patchbay on AWS: a whole server, or tools alone in a stack of their
+// own that publish into the catalogue of a server elsewhere.
+//
+// What a tool is and needs stands in its tool.json, what a deployment is in patchbay.json; the constructs add nothing to
+// either. A stack of one's own looks like this:
+//
+//	app := awscdk.NewApp(nil)
+//	stage, err := patchbaycdk.ReadStage(app, "patchbay.json", "functions")
+//	…
+//	stack := awscdk.NewStack(app, jsii.String(stage.Prefix()), patchbaycdk.StackProps(stage))
+//	server, err := patchbaycdk.NewServer(stack, jsii.String("Patchbay"), &patchbaycdk.ServerProps{Stage: stage})
+//	…
+//	bucket.GrantRead(server.Tool("get_report"), nil)
+//	app.Synth(nil)
+package patchbaycdk
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+
+	"patchbay/infra/cdk/settings"
+	"patchbay/shared/nearest"
+)
+
+// ServerProps says which server to deploy.
+type ServerProps struct {
+	// Stage is the deployment's settings. Required.
+	Stage *settings.Stage
+	// Functions is the folder of functions, with server.json; empty means functions.
+	Functions string
+	// Local makes the template for SAM on this machine: the machine's processor, the variables declared that redirect
+	// clients of AWS, and the functions that contracts name as local:NAME made from the folder Existing.
+	Local bool
+	// Existing is the folder with the code of local:NAME functions, used when Local is set; empty means
+	// tests/integration/existing in the module.
+	Existing string
+}
+
+// Server is a whole server: its API, the dispatcher, the tools of one folder, and the tables.
+type Server struct {
+	constructs.Construct
+
+	// Dispatcher is the function behind the API, and Registrar the one that publishes catalogues.
+	Dispatcher, Registrar awslambda.Function
+	// Registry, Ledger and State are the tables of the catalogue, of the records of calls, and of tools' state.
+	Registry, Ledger, State awsdynamodb.Table
+
+	tools *toolset
+}
+
+// NewServer creates a server. The error tells everything that is wrong with contracts and settings, or what does not
+// build.
+func NewServer(scope constructs.Construct, id *string, props *ServerProps) (*Server, error) {
+	p, err := loadProject(props.Functions, props.Stage, props.Local)
+	if err != nil {
+		return nil, err
+	}
+	p.existingFolder = props.Existing
+	if err := p.pack(context.Background(), dispatcherPackage, registrarPackage); err != nil {
+		return nil, err
+	}
+	return newServer(scope, id, p)
+}
+
+// newServer creates a server from what is packaged.
+func newServer(scope constructs.Construct, id *string, p *project) (*Server, error) {
+	s := &Server{Construct: constructs.NewConstruct(scope, id)}
+	d := newDeployment(p, "")
+	tables := newTables(s, p.stage)
+	s.Registry, s.Ledger, s.State = tables.registry, tables.ledger, tables.state
+	s.Dispatcher = d.newDispatcher(s, tables)
+	s.Registrar = d.newRegistrar(s, tables)
+	s.tools = d.newToolset(s, tables.state)
+	if err := d.publish(s, s.tools, *s.Registrar.FunctionArn(), s.Registrar, s.Dispatcher, tables.registry); err != nil {
+		return nil, err
+	}
+	d.explainExisting(s)
+	awscdk.Tags_Of(s).Add(jsii.String("patchbay:deployment"), jsii.String(p.stage.Prefix()), nil)
+	return s, nil
+}
+
+// Tool returns the function of a tool, to grant it more or attach something to it. It panics when the folder has no such
+// tool, or the tool's function is an existing one.
+func (s *Server) Tool(name string) awslambda.Function { return s.tools.tool(name) }
+
+// ToolNames are the names of the tools that have a function here, sorted.
+func (s *Server) ToolNames() []string { return s.tools.names() }
+
+// toolset is the functions of a folder of tools.
+type toolset struct {
+	functions map[string]awslambda.Function
+	// arns are the functions that the catalogue names, with version or alias, by tool: existing ones, too.
+	arns map[string]*string
+}
+
+func (t *toolset) names() []string { return slices.Sorted(maps.Keys(t.functions)) }
+
+func (t *toolset) tool(name string) awslambda.Function {
+	if function, ok := t.functions[name]; ok {
+		return function
+	}
+	hint := ""
+	if found := nearest.Name(name, t.names()); found != "" {
+		hint = fmt.Sprintf(" (did you mean %q?)", found)
+	}
+	panic(fmt.Sprintf("patchbaycdk: no tool %q has a function of its own here%s; there are: %s",
+		name, hint, strings.Join(t.names(), ", ")))
+}
