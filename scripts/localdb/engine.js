@@ -29,7 +29,8 @@ const fromBrowser = ({ headers }) => {
     if (name.toLowerCase() in headers) return `requests of web pages are not served, and this one carries ${name}`
   }
   const host = headers.host ?? ''
-  if (loopback.test(host) || host.replace(/:\d+$/, '') === options.host) return ''
+  const name = host.replace(/:\d+$/, '')
+  if (loopback.test(host) || name === options.host || options.names?.includes(name)) return ''
   return `Host is ${JSON.stringify(host)}; allowed: localhost, a loopback address, or the address listened on`
 }
 

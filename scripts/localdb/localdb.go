@@ -47,6 +47,8 @@ type Options struct {
 	// Addr is the host and port to listen on. Empty means 127.0.0.1:0, a free port. Requests must name a loopback address
 	// or this one: see Start.
 	Addr string
+	// Names are other host names by which requests may name this machine, as containers do.
+	Names []string
 	// Log gets what the engine prints. Nil drops it.
 	Log io.Writer
 }
@@ -97,7 +99,7 @@ func command(options Options) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings, err := json.Marshal(map[string]any{"dir": dir, "host": host, "port": port})
+	settings, err := json.Marshal(map[string]any{"dir": dir, "host": host, "port": port, "names": options.Names})
 	if err != nil {
 		return nil, fmt.Errorf("encoding the engine's options: %w", err)
 	}

@@ -161,7 +161,7 @@ func TestEngineEndsWithItsParent(t *testing.T) {
 // that resolves to 127.0.0.1.
 func TestWebPagesAreRefused(t *testing.T) {
 	t.Parallel()
-	engine := start(t, Options{})
+	engine := start(t, Options{Names: []string{"host.docker.internal"}})
 	_, port, _ := strings.Cut(strings.TrimPrefix(engine.URL, "http://"), ":")
 	tests := map[string]struct {
 		method, host string
@@ -171,13 +171,16 @@ func TestWebPagesAreRefused(t *testing.T) {
 		"program":                     {"POST", "127.0.0.1:" + port, nil, 200},
 		"program that says localhost": {"POST", "LocalHost:" + port, nil, 200},
 		"program that speaks IPv6":    {"POST", "[::1]:" + port, nil, 200},
-		"page":                        {"POST", "", map[string]string{"Origin": "https://evil.example"}, 403},
-		"page of this machine":        {"POST", "", map[string]string{"Origin": "http://127.0.0.1:3000"}, 403},
-		"page without an origin":      {"POST", "", map[string]string{"Origin": "null"}, 403},
-		"image in a page":             {"GET", "", map[string]string{"Sec-Fetch-Site": "cross-site"}, 403},
-		"site that resolves to here":  {"POST", "rebound.evil.example:" + port, nil, 403},
-		"site with a number before":   {"POST", "127.0.0.1.evil.example:" + port, nil, 403},
-		"another machine":             {"POST", "192.0.2.7:" + port, nil, 403},
+		"program in a container":      {"POST", "host.docker.internal:" + port, nil, 200},
+		"page through a known name": {"POST", "host.docker.internal:" + port,
+			map[string]string{"Origin": "https://evil.example"}, 403},
+		"page":                       {"POST", "", map[string]string{"Origin": "https://evil.example"}, 403},
+		"page of this machine":       {"POST", "", map[string]string{"Origin": "http://127.0.0.1:3000"}, 403},
+		"page without an origin":     {"POST", "", map[string]string{"Origin": "null"}, 403},
+		"image in a page":            {"GET", "", map[string]string{"Sec-Fetch-Site": "cross-site"}, 403},
+		"site that resolves to here": {"POST", "rebound.evil.example:" + port, nil, 403},
+		"site with a number before":  {"POST", "127.0.0.1.evil.example:" + port, nil, 403},
+		"another machine":            {"POST", "192.0.2.7:" + port, nil, 403},
 		"preflight": {"OPTIONS", "", map[string]string{
 			"Origin": "https://evil.example", "Access-Control-Request-Method": "POST",
 			"Access-Control-Request-Headers": "x-amz-target",

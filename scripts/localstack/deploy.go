@@ -13,6 +13,7 @@ import (
 
 	"patchbay/scripts/build"
 	"patchbay/scripts/locallambda"
+	"patchbay/scripts/standins"
 	"patchbay/shared/contract"
 	"patchbay/shared/handle"
 	"patchbay/shared/mcp"
@@ -112,7 +113,7 @@ func existingName(function contract.Function) string {
 // deployment puts built functions on the Lambda service.
 type deployment struct {
 	*Stack
-	standIns
+	systems standins.Systems
 	// existing holds the ARNs of existing functions by name, since several tools may share one.
 	existing map[string]string
 }
@@ -172,7 +173,7 @@ func (d *deployment) environment(tool *contract.Tool) (map[string]string, error)
 	environment := map[string]string{}
 	for name, value := range tool.Contract.Function.Environment {
 		if value == "" {
-			value = d.setting(name)
+			value = d.systems.Setting(name)
 		}
 		environment[name] = value
 	}
@@ -191,7 +192,7 @@ func (d *deployment) environment(tool *contract.Tool) (map[string]string, error)
 func (d *deployment) writeSecrets(tool *contract.Tool) (string, error) {
 	own := map[string]string{}
 	for _, name := range tool.Contract.Function.Secrets {
-		value, err := d.secret(d.module, name)
+		value, err := standins.Secret(d.module, name)
 		if err != nil {
 			return "", err
 		}

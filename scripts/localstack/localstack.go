@@ -22,6 +22,7 @@ import (
 	"patchbay/scripts/localgateway"
 	"patchbay/scripts/locallambda"
 	"patchbay/scripts/smtpsink"
+	"patchbay/scripts/standins"
 	"patchbay/scripts/trackerapi"
 	"patchbay/shared/contract"
 	"patchbay/shared/handle"
@@ -41,9 +42,6 @@ const (
 
 // Source is the registry source under which the stack publishes the tools of its functions folder.
 const Source = "local"
-
-// trackerToken is what the stand-in of the issue tracker takes as the service's credential. It guards nothing.
-const trackerToken = "local-tracker-token"
 
 // Options says what to run. The zero value runs functions/ of the current module on 127.0.0.1:8787.
 type Options struct {
@@ -287,14 +285,16 @@ func (s *Stack) startFunctions(ctx context.Context) (dispatcher string, err erro
 	if s.LambdaURL, err = s.serve(s.lambda); err != nil {
 		return "", err
 	}
-	tracker, err := s.serve(trackerapi.New(trackerapi.Options{Token: trackerToken}))
+	tracker, err := s.serve(trackerapi.New(trackerapi.Options{Token: standins.TrackerToken}))
 	if err != nil {
 		return "", err
 	}
 	if err := s.startMail(); err != nil {
 		return "", err
 	}
-	deployment := deployment{Stack: s, standIns: s.newStandIns(tracker, s.mail.Address)}
+	deployment := deployment{Stack: s, systems: standins.Systems{
+		TrackerURL: tracker, MailAddress: s.mail.Address, LookupEnv: s.options.LookupEnv,
+	}}
 	publications, err := deployment.tools()
 	if err != nil {
 		return "", err
