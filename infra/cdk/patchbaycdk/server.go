@@ -47,8 +47,8 @@ type ServerProps struct {
 
 // Server is a whole server: its API, the dispatcher, the tools of one folder, and the tables.
 type Server struct {
-	constructs.Construct
-
+	// Construct is the server's place in the tree; everything is below it.
+	Construct constructs.Construct
 	// Dispatcher is the function behind the API, and Registrar the one that publishes catalogues.
 	Dispatcher, Registrar awslambda.Function
 	// Registry, Ledger and State are the tables of the catalogue, of the records of calls, and of tools' state.
@@ -73,18 +73,19 @@ func NewServer(scope constructs.Construct, id *string, props *ServerProps) (*Ser
 
 // newServer creates a server from what is packaged.
 func newServer(scope constructs.Construct, id *string, p *project) (*Server, error) {
-	s := &Server{Construct: constructs.NewConstruct(scope, id)}
+	at := constructs.NewConstruct(scope, id)
+	s := &Server{Construct: at}
 	d := newDeployment(p, "")
-	tables := newTables(s, p.stage)
+	tables := newTables(at, p.stage)
 	s.Registry, s.Ledger, s.State = tables.registry, tables.ledger, tables.state
-	s.Dispatcher = d.newDispatcher(s, tables)
-	s.Registrar = d.newRegistrar(s, tables)
-	s.tools = d.newToolset(s, tables.state)
-	if err := d.publish(s, s.tools, *s.Registrar.FunctionArn(), s.Registrar, s.Dispatcher, tables.registry); err != nil {
+	s.Dispatcher = d.newDispatcher(at, tables)
+	s.Registrar = d.newRegistrar(at, tables)
+	s.tools = d.newToolset(at, tables.state)
+	if err := d.publish(at, s.tools, *s.Registrar.FunctionArn(), s.Registrar, s.Dispatcher, tables.registry); err != nil {
 		return nil, err
 	}
-	d.explainExisting(s)
-	awscdk.Tags_Of(s).Add(jsii.String("patchbay:deployment"), jsii.String(p.stage.Prefix()), nil)
+	d.explainExisting(at)
+	awscdk.Tags_Of(at).Add(jsii.String("patchbay:deployment"), jsii.String(p.stage.Prefix()), nil)
 	return s, nil
 }
 
