@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file of the current stored formats")
 
-// The golden files hold the items of a registry: in version 1 of each format, and as of HEAD's version 2. Never write one
-// again once its versions are released: start a file for the next, and keep reading these.
+// The golden files hold the items of a registry: in version 1 of each format, and as of HEAD's version 2. Never write
+// one again once its versions are released: start a file for the next, and keep reading these.
 const (
 	goldenFile1 = "testdata/golden/v1.json"
 	goldenFile2 = "testdata/golden/v2.json"

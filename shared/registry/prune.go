@@ -19,8 +19,9 @@ const pruneAge = 24 * time.Hour
 type Pruned struct {
 	// Snapshots are the ids of the deleted snapshots.
 	Snapshots []string
-	// Functions are the qualified ARNs that only those snapshots named and that are to be deleted now, sorted: the
-	// publisher's Retires said so, and nobody can publish them any more.
+	// Functions are the qualified ARNs that only pruned snapshots named and that are to be deleted now, sorted: the
+	// publisher's Retires said so, and nobody can publish them any more. They are told until Deleted says that they are
+	// gone.
 	Functions []string
 }
 
@@ -82,7 +83,7 @@ func (p *Publisher) Prune(ctx context.Context) (Pruned, error) {
 		}
 		pruned.Snapshots = append(pruned.Snapshots, id)
 	}
-	if err := p.forgetRetired(ctx, now); err != nil {
+	if pruned.Functions, err = p.tidyRetired(ctx, now); err != nil {
 		return pruned, err
 	}
 	return pruned, p.forget(ctx, keep, now)
@@ -166,8 +167,8 @@ func (p *Publisher) deleteSnapshot(ctx context.Context, id string) error {
 	return nil
 }
 
-// forget drops the records of the snapshots that have been pruned at now, which are not in keep: what could not be pruned
-// yet is still told by History.
+// forget drops the records of the snapshots that have been pruned at now, which are not in keep: what could not be
+// pruned yet is still told by History.
 func (p *Publisher) forget(ctx context.Context, keep []string, now time.Time) error {
 	_, err := p.update(ctx, func(h *head) (bool, error) {
 		before := len(h.Superseded)

@@ -40,6 +40,9 @@ func (f *fixture) wantPruned(t *testing.T, want Pruned) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := f.publisher().Deleted(t.Context(), got.Functions); err != nil {
+		t.Fatal(err)
+	}
 	slices.Sort(want.Snapshots)
 	slices.Sort(got.Snapshots)
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
@@ -205,8 +208,10 @@ func TestPruneGoesOnAfterAFailure(t *testing.T) {
 	if !errors.Is(err, failure) || !slices.Equal(pruned.Functions, []string{functionARN("a", 1)}) {
 		t.Errorf("pruned %+v, %v, want the function and %v", pruned, err, failure)
 	}
-	f.wantPruned(t, Pruned{Snapshots: []string{old.Snapshot}})
+	// The function is told until it is said to be gone.
+	f.wantPruned(t, Pruned{Snapshots: []string{old.Snapshot}, Functions: []string{functionARN("a", 1)}})
 	f.wantNothingOf(t, old.Snapshot)
+	f.wantPruned(t, Pruned{})
 }
 
 func TestSpilledRecordDecides(t *testing.T) {

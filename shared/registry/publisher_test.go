@@ -422,7 +422,8 @@ func TestFullHead(t *testing.T) {
 	h := &head{Sources: map[string]published{}, Superseded: map[string]int64{}}
 	id := strings.Repeat("A", 26)
 	for i := range maxSources {
-		if err := h.set(fmt.Sprintf("%0*d", maxSourceBytes, i), published{id, 10000, 1 << 40, strings.Repeat("b", maxByBytes)}); err != nil {
+		p := published{id, 10000, 1 << 40, strings.Repeat("b", maxByBytes)}
+		if err := h.set(fmt.Sprintf("%0*d", maxSourceBytes, i), p); err != nil {
 			t.Fatal(err)
 		}
 	}

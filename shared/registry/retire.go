@@ -22,11 +22,19 @@ import (
 // retiredPartition holds the lists of function versions that were given up.
 const retiredPartition = "RETIRED"
 
+// deletedAttribute is there once all functions of a list are gone.
+const deletedAttribute = "deleted"
+
+// retiredAge is how long a list is kept of which nobody says that its functions are gone.
+const retiredAge = 30 * pruneAge
+
 // retired is one list.
 type retired struct {
 	id        string
 	at        int64 // epoch seconds
 	functions []string
+	// deleted is whether all of them are known to be gone.
+	deleted bool
 }
 
 func (r retired) item() (item, error) {
@@ -38,8 +46,11 @@ func (r retired) item() (item, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newItem(retiredPartition, r.id, retiredVersion).
-		with("at", number(r.at)).with("data", binaryValue(data)), nil
+	stored := newItem(retiredPartition, r.id, retiredVersion).with("at", number(r.at)).with("data", binaryValue(data))
+	if r.deleted {
+		stored[deletedAttribute] = number(1)
+	}
+	return stored, nil
 }
 
 func decodeRetired(stored item) (retired, error) {
@@ -54,6 +65,7 @@ func decodeRetired(stored item) (retired, error) {
 	if r.at, err = stored.number("at"); err != nil {
 		return r, err
 	}
+	_, r.deleted = stored[deletedAttribute]
 	if err := json.Unmarshal(data, &r.functions); err != nil {
 		return r, fmt.Errorf("decoding a list of functions: %w", err)
 	}
@@ -137,23 +149,54 @@ func (p *Publisher) giveUp(ctx context.Context, functions, doom []string, now ti
 	}
 	// What stays may be published again.
 	list.functions = slices.DeleteFunc(slices.Clone(functions), func(arn string) bool { return !left[arn] })
+	list.deleted = len(list.functions) == 0
 	return list.functions, p.putRetired(ctx, list)
 }
 
-// forgetRetired deletes the lists that are older than any publish can be.
-func (p *Publisher) forgetRetired(ctx context.Context, now time.Time) error {
+// Deleted records that functions which Prune has told are gone, so that it tells them no more.
+func (p *Publisher) Deleted(ctx context.Context, functions []string) error {
+	if len(functions) == 0 {
+		return nil
+	}
 	lists, err := p.retired(ctx)
 	if err != nil {
 		return err
 	}
+	for _, list := range lists {
+		left := slices.ContainsFunc(list.functions, func(arn string) bool { return !slices.Contains(functions, arn) })
+		if left || list.deleted {
+			continue
+		}
+		list.deleted = true
+		if err := p.putRetired(ctx, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tidyRetired deletes the lists that are older than any publish can be, and returns the functions of those that nobody
+// said to be gone. A list that is never said to be gone is kept for longer, since whoever deletes may not be allowed to
+// until an operator reads the log.
+func (p *Publisher) tidyRetired(ctx context.Context, now time.Time) (left []string, err error) {
+	lists, err := p.retired(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var deletes []types.WriteRequest
 	for _, r := range lists {
-		if now.Sub(time.Unix(r.at, 0)) >= pruneAge {
+		age := now.Sub(time.Unix(r.at, 0))
+		if r.deleted && age >= pruneAge || age >= retiredAge {
 			deletes = append(deletes, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: key(retiredPartition, r.id)}})
+			continue
+		}
+		if !r.deleted {
+			left = append(left, r.functions...)
 		}
 	}
 	if err := writeBatches(ctx, p.db, p.table, deletes); err != nil {
-		return fmt.Errorf("deleting old lists of function versions: %w", err)
+		return left, fmt.Errorf("deleting old lists of function versions: %w", err)
 	}
-	return nil
+	slices.Sort(left)
+	return slices.Compact(left), nil
 }

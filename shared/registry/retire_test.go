@@ -67,11 +67,15 @@ func TestRetiredVersionsAreRefusedForADay(t *testing.T) {
 	f.publishVersion(t, "one", "a", 1)
 	f.publishVersion(t, "one", "a", 2)
 	f.pass(pruneAge)
-	if _, err := f.publisher().Prune(t.Context()); err != nil {
+	pruned, err := f.publisher().Prune(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.publisher().Deleted(t.Context(), pruned.Functions); err != nil {
 		t.Fatal(err)
 	}
 	tools := []Publication{publication(t, "a", 1, definition("a"))}
-	_, err := f.publisher().Publish(t.Context(), "one", tools)
+	_, err = f.publisher().Publish(t.Context(), "one", tools)
 	if err == nil || !strings.Contains(err.Error(), functionARN("a", 1)+" is being deleted") {
 		t.Errorf("error %v", err)
 	}
@@ -108,5 +112,41 @@ func TestPruneLeavesFunctionsOfOthers(t *testing.T) {
 	f.publish("one", "theirs")
 	if _, err := p.Publish(t.Context(), "two", publications(t, "mine")); err == nil {
 		t.Error("a version that is being deleted was published")
+	}
+}
+
+// TestFunctionsAreToldUntilTheyAreGone says that of two functions one is gone, then both, then never.
+func TestFunctionsAreToldUntilTheyAreGone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.publish("one", "a", "b")
+	f.publish("one", "c")
+	f.pass(pruneAge)
+	both := []string{functionARN("a", 1), functionARN("b", 1)}
+	for i, gone := range [][]string{nil, both[:1], both} {
+		pruned, err := f.publisher().Prune(t.Context())
+		if err != nil || !slices.Equal(pruned.Functions, both) {
+			t.Errorf("step %d: pruned %+v, %v; want %q", i, pruned, err, both)
+		}
+		if err := f.publisher().Deleted(t.Context(), gone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.wantPruned(t, Pruned{})
+
+	f.publish("one", "d")
+	f.pass(retiredAge - time.Hour)
+	pruned, err := f.publisher().Prune(t.Context())
+	if err != nil || !slices.Equal(pruned.Functions, []string{functionARN("c", 1)}) {
+		t.Errorf("pruned %+v, %v", pruned, err)
+	}
+	f.pass(retiredAge)
+	for range 2 { // in the end it is nobody's business any more
+		if pruned, err = f.publisher().Prune(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(pruned.Functions) != 0 {
+		t.Errorf("pruned %+v after a month", pruned)
 	}
 }

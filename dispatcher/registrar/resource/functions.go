@@ -1,0 +1,223 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
+	"github.com/aws/smithy-go"
+	"golang.org/x/sync/errgroup"
+
+	"patchbay/shared/registry"
+)
+
+// Lambda is what the registrar uses of *lambda.Client. Its retries must outlast being throttled: Lambda takes 15 such
+// requests a second of a whole account.
+type Lambda interface {
+	GetFunctionConfiguration(
+		context.Context, *lambda.GetFunctionConfigurationInput, ...func(*lambda.Options),
+	) (*lambda.GetFunctionConfigurationOutput, error)
+	DeleteFunction(
+		context.Context, *lambda.DeleteFunctionInput, ...func(*lambda.Options),
+	) (*lambda.DeleteFunctionOutput, error)
+}
+
+const (
+	// parallelRequests is how many requests to Lambda are under way at a time.
+	parallelRequests = 6
+	// pendingWait is between two looks at a function that is not ready yet.
+	pendingWait = time.Second
+)
+
+// functionARN is the qualified ARN of a function:
+// arn:<partition>:lambda:<region>:<account>:function:<name>:<version or alias>.
+type functionARN struct{ partition, region, account, name, qualifier string }
+
+func parseARN(arn string) (functionARN, bool) {
+	p := strings.Split(arn, ":")
+	if len(p) != 8 || p[0] != "arn" || p[2] != "lambda" || p[5] != "function" || slices.Contains(p, "") {
+		return functionARN{}, false
+	}
+	return functionARN{partition: p[1], region: p[3], account: p[4], name: p[6], qualifier: p[7]}, true
+}
+
+// unqualified is the ARN without version or alias.
+func (a functionARN) unqualified() string {
+	return strings.Join([]string{"arn", a.partition, "lambda", a.region, a.account, "function", a.name}, ":")
+}
+
+// checkFunctions refuses tools whose functions cannot serve them: the error lists all of them.
+func (h *Handler) checkFunctions(ctx context.Context, log *slog.Logger, tools []registry.Publication) error {
+	faults := make([]error, len(tools))
+	var group errgroup.Group
+	group.SetLimit(parallelRequests)
+	for i, tool := range tools {
+		group.Go(func() error {
+			if err := h.checkFunction(ctx, log, tool); err != nil {
+				faults[i] = fmt.Errorf("tool %s (%s): %w", tool.Tool.Name, tool.Tool.File, err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // Each has left its error in its own place.
+	if ctx.Err() != nil {
+		return fmt.Errorf("looking at the functions of %d tools: %w", len(tools), ctx.Err())
+	}
+	return errors.Join(faults...)
+}
+
+func (h *Handler) checkFunction(ctx context.Context, log *slog.Logger, tool registry.Publication) error {
+	arn, ok := parseARN(tool.Function)
+	if !ok || arn.qualifier == "$LATEST" {
+		return fmt.Errorf("function %q; allowed: a Lambda function's ARN with a version or an alias", tool.Function)
+	}
+	if arn.region != h.Region {
+		return fmt.Errorf("function %s is in %s; the server is in %s and calls no other region", tool.Function, arn.region,
+			h.Region)
+	}
+	found, err := h.configuration(ctx, arn)
+	if isCode(err, "AccessDeniedException") && arn.account != ownAccount(ctx) {
+		log.Warn("a function of another account may not be read, so it is not checked", "tool", tool.Tool.Name,
+			"function", tool.Function, "error", err)
+		return nil
+	}
+	if notFound(err) {
+		return fmt.Errorf("function version %s does not exist", tool.Function)
+	}
+	if err != nil {
+		return fmt.Errorf("looking at function %s: %w", tool.Function, err)
+	}
+	return suits(tool, found)
+}
+
+// configuration reads a function's configuration, waiting while Lambda is still making it.
+func (h *Handler) configuration(
+	ctx context.Context, arn functionARN,
+) (*lambda.GetFunctionConfigurationOutput, error) {
+	for {
+		found, err := h.Lambda.GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{
+			FunctionName: aws.String(arn.unqualified()), Qualifier: aws.String(arn.qualifier),
+		})
+		if err != nil || found.State != types.StatePending {
+			return found, err
+		}
+		select {
+		case <-time.After(pendingWait):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("it is still pending: %w", ctx.Err())
+		}
+	}
+}
+
+// suits refuses a function that cannot run or that may run for longer than its contract says: what is recorded of a
+// call goes by the contract, and a function that is still running would be believed to have ended. One that is inactive
+// for want of calls becomes active with the next.
+func suits(tool registry.Publication, found *lambda.GetFunctionConfigurationOutput) error {
+	if found.State == types.StateFailed {
+		return fmt.Errorf("function version %s has failed: %s", tool.Function, aws.ToString(found.StateReason))
+	}
+	most, timeout := tool.Tool.Contract.Execution.TimeoutSeconds, int(aws.ToInt32(found.Timeout))
+	if timeout > most {
+		return fmt.Errorf("function %s may run for %d seconds, and the contract's execution.timeoutSeconds is %d; allowed: "+
+			"a timeout of the function of at most that", tool.Function, timeout, most)
+	}
+	return nil
+}
+
+// ownAccount is the account that the registrar runs in; empty where Lambda does not say.
+func ownAccount(ctx context.Context) string {
+	lc, ok := lambdacontext.FromContext(ctx)
+	if !ok {
+		return ""
+	}
+	parts := strings.Split(lc.InvokedFunctionArn, ":")
+	if len(parts) < 5 {
+		return ""
+	}
+	return parts[4]
+}
+
+// owns reports whether a function is one of this deployment's tools, whose versions are the registrar's to delete.
+func (h *Handler) owns(arn string) bool {
+	parsed, ok := parseARN(arn)
+	if !ok || parsed.region != h.Region || !strings.HasPrefix(parsed.name, h.Deployment+"-tool-") {
+		return false
+	}
+	// An alias is not a version, and to delete one would not delete the version behind it.
+	return strings.Trim(parsed.qualifier, "0123456789") == ""
+}
+
+// prune deletes what nobody uses any more: snapshots, and the versions that only they named. What fails is logged and
+// left for the next time; no deploy fails of it.
+func (h *Handler) prune(ctx context.Context, log *slog.Logger) {
+	ctx, cancel := h.bounded(ctx)
+	defer cancel()
+	pruned, err := h.publisher.Prune(ctx)
+	if err != nil {
+		log.Warn("pruning the catalogue", "error", err)
+	}
+	deleted := h.deleteVersions(ctx, log, pruned.Functions)
+	if len(pruned.Snapshots) > 0 || len(pruned.Functions) > 0 {
+		log.Info("pruned", "snapshots", len(pruned.Snapshots), "versions", len(deleted))
+	}
+	if err := h.publisher.Deleted(ctx, deleted); err != nil {
+		log.Warn("recording which versions were deleted", "error", err)
+	}
+}
+
+// deleteVersions deletes function versions and returns those that are gone.
+func (h *Handler) deleteVersions(ctx context.Context, log *slog.Logger, arns []string) []string {
+	var mu sync.Mutex
+	var deleted []string
+	var group errgroup.Group
+	group.SetLimit(parallelRequests)
+	for _, arn := range arns {
+		group.Go(func() error {
+			if err := h.deleteVersion(ctx, arn); err != nil {
+				log.Warn("deleting a function version", "function", arn, "error", err)
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			deleted = append(deleted, arn)
+			return nil
+		})
+	}
+	_ = group.Wait() // Failures were logged.
+	return deleted
+}
+
+// deleteVersion deletes one version. It never deletes a whole function: the request always has a qualifier.
+func (h *Handler) deleteVersion(ctx context.Context, arn string) error {
+	parsed, ok := parseARN(arn)
+	if !ok || !h.owns(arn) {
+		return fmt.Errorf("%s is not a version of this deployment's", arn)
+	}
+	_, err := h.Lambda.DeleteFunction(ctx, &lambda.DeleteFunctionInput{
+		FunctionName: aws.String(parsed.unqualified()), Qualifier: aws.String(parsed.qualifier),
+	})
+	if notFound(err) {
+		return nil
+	}
+	return err
+}
+
+func notFound(err error) bool {
+	var missing *types.ResourceNotFoundException
+	return errors.As(err, &missing)
+}
+
+// isCode reports whether AWS refused a request with an error code.
+func isCode(err error, code string) bool {
+	var refused smithy.APIError
+	return errors.As(err, &refused) && refused.ErrorCode() == code
+}
