@@ -1,0 +1,85 @@
+package patchbaycdk
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
+	"github.com/aws/aws-cdk-go/awscdk/v2/interfaces/interfacesawscloudwatch"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// newDashboard draws what the alarms watch, and what explains it. What is there for each tool is searched for, so that
+// the dashboard is the same for 3 tools and for 300.
+func newDashboard(
+	scope constructs.Construct, props alarmProps, alarms []awscloudwatch.IAlarm,
+) awscloudwatch.Dashboard {
+	m := metrics{prefix: props.stage.Prefix(), stage: props.stage.Name}
+	return awscloudwatch.NewDashboard(scope, jsii.String("Dashboard"), &awscloudwatch.DashboardProps{
+		DashboardName:   jsii.String(props.stage.Prefix()),
+		DefaultInterval: awscdk.Duration_Hours(jsii.Number(3)),
+		Widgets: &[]*[]awscloudwatch.IWidget{
+			{alarmStates(alarms)},
+			{
+				graph("Requests", m.api("Count", sum), m.api("4XXError", sum), m.api("5XXError", sum)),
+				graph("Latency at the gateway, ms", m.api("Latency", p50), m.api("Latency", p99),
+					m.api("IntegrationLatency", p99)),
+				graph("Calls of tools", m.own(metricCalls, sum), m.own(metricErrors, sum), m.own(metricRefusals, sum)),
+			},
+			{
+				graph("Dispatcher", m.lambda(m.dispatcher(), "Invocations", sum), m.lambda(m.dispatcher(), "Errors", sum),
+					m.lambda(m.dispatcher(), "Throttles", sum)),
+				graph("Dispatcher: duration, ms", m.lambda(m.dispatcher(), "Duration", p50),
+					m.lambda(m.dispatcher(), "Duration", p99), m.lambda(m.dispatcher(), "Duration", maximum)),
+				graph("Dispatcher: concurrency and cold starts",
+					m.lambda(m.dispatcher(), "ConcurrentExecutions", maximum), m.own(metricColdStarts, sum)),
+			},
+			{
+				graph("Calls by tool", m.search(metricCalls, sum, "tool")),
+				graph("Errors by tool", m.search(metricErrors, sum, "tool")),
+				graph("Duration by tool, p99, ms", m.search(metricDuration, p99, "tool")),
+			},
+			{
+				graph("Refusals by reason", m.search(metricRefusals, sum, "reason")),
+				graph("Ledger: replays and what is unknown", m.own(metricReplays, sum), m.own(metricOutcomeUnknown, sum),
+					m.own(metricLedgerUnavailable, sum)),
+				graph("Registrar", m.lambda(m.registrar(), "Invocations", sum), m.lambda(m.registrar(), "Errors", sum)),
+			},
+			tableGraphs(m),
+		},
+	})
+}
+
+// tableGraphs draws what each table takes, and what it refuses.
+func tableGraphs(m metrics) *[]awscloudwatch.IWidget {
+	var row []awscloudwatch.IWidget
+	tables := m.tables()
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		table := tables[name]
+		row = append(row, graph("Table "+table.name, table.counted("ConsumedReadCapacityUnits"),
+			table.counted("ConsumedWriteCapacityUnits"), table.throttles(), table.failures()))
+	}
+	return &row
+}
+
+// width is that of a third of the dashboard.
+const width = 8
+
+func graph(title string, shown ...awscloudwatch.IMetric) awscloudwatch.IWidget {
+	return awscloudwatch.NewGraphWidget(&awscloudwatch.GraphWidgetProps{
+		Title: jsii.String(title), Left: &shown, Width: jsii.Number(width),
+		LeftYAxis: &awscloudwatch.YAxisProps{Min: jsii.Number(0), ShowUnits: jsii.Bool(false)},
+	})
+}
+
+func alarmStates(alarms []awscloudwatch.IAlarm) awscloudwatch.IWidget {
+	shown := make([]interfacesawscloudwatch.IAlarmRef, len(alarms))
+	for i, a := range alarms {
+		shown[i] = a
+	}
+	return awscloudwatch.NewAlarmStatusWidget(&awscloudwatch.AlarmStatusWidgetProps{
+		Title: jsii.String("Alarms"), Alarms: &shown, Width: jsii.Number(3 * width),
+	})
+}

@@ -1,0 +1,152 @@
+package patchbaycdk
+
+import (
+	"strings"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// metricNamespace is that of the dispatcher's own metrics, which it writes to its log in the embedded metric format.
+const metricNamespace = "Patchbay"
+
+// The dispatcher's own metrics. Each has the dimension deployment, and once more deployment and tool; refusals also
+// have deployment and reason.
+const (
+	metricCalls             = "Calls"
+	metricErrors            = "Errors"
+	metricDuration          = "Duration"
+	metricColdStarts        = "ColdStarts"
+	metricRefusals          = "Refusals"
+	metricReplays           = "Replays"
+	metricOutcomeUnknown    = "OutcomeUnknown"
+	metricLedgerUnavailable = "LedgerUnavailable"
+)
+
+// Statistics of CloudWatch.
+const (
+	sum     = "Sum"
+	maximum = "Maximum"
+	p50     = "p50"
+	p99     = "p99"
+)
+
+// periodMinutes is the length of all periods.
+const periodMinutes = 5
+
+// metrics makes the metrics of one deployment. All go by the names that the deployment gives, so that the alarms and
+// the dashboard need none of the constructs.
+type metrics struct{ prefix, stage string }
+
+func (m metrics) dispatcher() string { return dispatcherName(m.prefix) }
+
+func (m metrics) registrar() string { return registrarName(m.prefix) }
+
+// watchedTable is a table, and the requests that it gets.
+type watchedTable struct {
+	name       string
+	operations []string
+}
+
+// tables are the deployment's, under the words that alarms have for them.
+func (m metrics) tables() map[string]watchedTable {
+	return map[string]watchedTable{
+		"registry": {registryTable(m.prefix), []string{"GetItem", "Query", "PutItem", "UpdateItem", "BatchWriteItem"}},
+		"ledger":   {ledgerTable(m.prefix), []string{"GetItem", "PutItem", "UpdateItem", "DeleteItem"}},
+		"state":    {stateTable(m.prefix), []string{"GetItem", "PutItem", "UpdateItem", "DeleteItem"}},
+	}
+}
+
+// metric has no label: CloudWatch makes one of what differs between the metrics of a graph, and an alarm on a metric
+// with one becomes an expression.
+func metric(namespace, name, statistic string, dimensions map[string]string) awscloudwatch.IMetric {
+	by := map[string]*string{}
+	for key, value := range dimensions {
+		by[key] = jsii.String(value)
+	}
+	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
+		Namespace: jsii.String(namespace), MetricName: jsii.String(name), Statistic: jsii.String(statistic),
+		DimensionsMap: &by, Period: awscdk.Duration_Minutes(jsii.Number(periodMinutes)),
+	})
+}
+
+func (m metrics) api(name, statistic string) awscloudwatch.IMetric {
+	return metric("AWS/ApiGateway", name, statistic,
+		map[string]string{"ApiName": m.prefix, "Stage": m.stage})
+}
+
+func (m metrics) lambda(function, name, statistic string) awscloudwatch.IMetric {
+	return metric("AWS/Lambda", name, statistic, map[string]string{"FunctionName": function})
+}
+
+func (m metrics) own(name, statistic string) awscloudwatch.IMetric {
+	return metric(metricNamespace, name, statistic, map[string]string{"deployment": m.prefix})
+}
+
+func (m metrics) refusals(reason string) awscloudwatch.IMetric {
+	return metric(metricNamespace, metricRefusals, sum,
+		map[string]string{"deployment": m.prefix, "reason": reason})
+}
+
+// search finds a metric of the dispatcher under every value that a second dimension has, however many tools there are.
+func (m metrics) search(name, statistic, dimension string) awscloudwatch.IMetric {
+	expression := `SEARCH('{` + metricNamespace + `,deployment,` + dimension + `} MetricName="` + name +
+		`" deployment="` + m.prefix + `"', '` + statistic + `')`
+	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
+		Expression: jsii.String(expression), Label: jsii.String(""), UsingMetrics: &map[string]awscloudwatch.IMetric{},
+		Period: awscdk.Duration_Minutes(jsii.Number(periodMinutes)),
+	})
+}
+
+// counted is what DynamoDB counts of a table as a whole.
+func (t watchedTable) counted(name string) awscloudwatch.IMetric {
+	return metric("AWS/DynamoDB", name, sum, map[string]string{"TableName": t.name})
+}
+
+// throttles counts the requests that a table refused for their rate.
+func (t watchedTable) throttles() awscloudwatch.IMetric {
+	return total([]string{"FILL(reads, 0)", "FILL(writes, 0)"}, map[string]awscloudwatch.IMetric{
+		"reads": t.counted("ReadThrottleEvents"), "writes": t.counted("WriteThrottleEvents"),
+	}, "throttled")
+}
+
+// failures counts the requests that DynamoDB failed to answer, which it does by operation.
+func (t watchedTable) failures() awscloudwatch.IMetric {
+	var terms []string
+	using := map[string]awscloudwatch.IMetric{}
+	for _, operation := range t.operations {
+		id := strings.ToLower(operation)
+		using[id] = metric("AWS/DynamoDB", "SystemErrors", sum,
+			map[string]string{"TableName": t.name, "Operation": operation})
+		terms = append(terms, "FILL("+id+", 0)")
+	}
+	return total(terms, using, "failures")
+}
+
+func total(terms []string, using map[string]awscloudwatch.IMetric, label string) awscloudwatch.IMetric {
+	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
+		Expression: jsii.String(strings.Join(terms, " + ")), UsingMetrics: &using, Label: jsii.String(label),
+		Period: awscdk.Duration_Minutes(jsii.Number(periodMinutes)),
+	})
+}
+
+// errorRate is the percentage of calls that fail, of those periods that have enough of them to say so.
+func (m metrics) errorRate(least string) awscloudwatch.IMetric {
+	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
+		Expression: jsii.String("IF(calls >= " + least + ", 100 * FILL(errors, 0) / calls, 0)"),
+		Label:      jsii.String("errors, %"),
+		UsingMetrics: &map[string]awscloudwatch.IMetric{
+			"calls": m.own(metricCalls, sum), "errors": m.own(metricErrors, sum),
+		},
+		Period: awscdk.Duration_Minutes(jsii.Number(periodMinutes)),
+	})
+}
+
+// insufficient counts the calls that lacked a scope or a recent enough sign-in.
+func (m metrics) insufficient() awscloudwatch.IMetric {
+	return total([]string{"FILL(scope, 0)", "FILL(authentication, 0)"}, map[string]awscloudwatch.IMetric{
+		"scope":          m.refusals("insufficient_scope"),
+		"authentication": m.refusals("insufficient_user_authentication"),
+	}, "insufficient rights")
+}
