@@ -29,7 +29,8 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(localCommand(), toolCommand(), ledgerCommand(), callsCommand(), smokeCommand(),
-		conformanceCommand(), benchCommand(), installCommand())
+	root.AddCommand(localCommand(), smokeCommand(), synthCommand(),
+		toolCommand(), catalogueCommand(), ledgerCommand(), callsCommand(),
+		conformanceCommand(), benchCommand(), costCommand(), installCommand())
 	return root
 }

@@ -29,6 +29,8 @@ func (d *deployment) networkOf(scope constructs.Construct, name contract.Network
 		return found
 	}
 	at := constructs.NewConstruct(stack, jsii.String("Network"))
+	// Nothing here is put into the subnets' route tables.
+	awscdk.Annotations_Of(at).AcknowledgeWarning(jsii.String("@aws-cdk/aws-ec2:noSubnetRouteTableId"), nil)
 	n := &network{vpc: awsec2.Vpc_FromVpcAttributes(at, jsii.String("Vpc"), &awsec2.VpcAttributes{
 		VpcId:             jsii.String(vpc.ID),
 		AvailabilityZones: jsii.Strings(vpc.AvailabilityZones...),

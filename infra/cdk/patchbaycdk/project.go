@@ -61,7 +61,7 @@ func loadProject(functions string, stage *settings.Stage, local bool) (*project,
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	if p.tools, err = deployed(set.Tools, stage, functions); err != nil {
+	if p.tools, err = p.deployed(set.Tools, functions); err != nil {
 		return nil, err
 	}
 	return p, p.check()
@@ -79,19 +79,19 @@ func moduleRoot(dir string) (string, error) {
 	}
 }
 
-// deployed leaves out the examples where the stage does not ask for them.
-func deployed(tools []*contract.Tool, stage *settings.Stage, functions string) ([]*contract.Tool, error) {
+// deployed leaves out the examples where the stage does not ask for them; on this machine what they call is there.
+func (p *project) deployed(tools []*contract.Tool, functions string) ([]*contract.Tool, error) {
 	if len(tools) == 0 {
 		return nil, fmt.Errorf("%s has no tools; a tool is a folder with a tool.json", functions)
 	}
-	if stage.Examples {
+	if p.stage.Examples || p.local {
 		return tools, nil
 	}
 	own := slices.DeleteFunc(slices.Clone(tools), func(t *contract.Tool) bool { return t.Contract.Example })
 	if len(own) == 0 {
 		return nil, fmt.Errorf("%s has no tool to deploy: all %d are examples; write one of your own (a folder with a "+
 			"tool.json), or deploy the examples by \"examples\": true in the settings of stage %q",
-			functions, len(tools), stage.Name)
+			functions, len(tools), p.stage.Name)
 	}
 	return own, nil
 }
@@ -107,6 +107,9 @@ func (p *project) check() error {
 }
 
 func (p *project) checkEnvironment(tool *contract.Tool) error {
+	if p.local {
+		return nil // whoever starts SAM gives the values
+	}
 	var missing []string
 	for name, value := range tool.Contract.Function.Environment {
 		if _, given := p.stage.Environment[name]; value == "" && !given {
