@@ -41,6 +41,8 @@ type Stack struct {
 	// arguments are the values of the parameters, as the parent gives them.
 	arguments map[string]any
 	nested    map[string]*Stack
+	// versions are the numbers of functions' versions, as far as they are known.
+	versions map[string]string
 }
 
 // Asset is a file or a folder that a deployment uploads to S3.
@@ -51,7 +53,9 @@ type Asset struct {
 	Path string
 	// Zip says that the folder is uploaded as an archive.
 	Zip bool
-	// Key is its name in the bucket of the account's CDK bootstrap.
+	// Bucket is that of the account's CDK bootstrap, as a value for Stack.Text.
+	Bucket any
+	// Key is its name in the bucket.
 	Key string
 }
 
@@ -114,7 +118,7 @@ func readAssets(dir, file string) ([]Asset, error) {
 	var content struct {
 		Files map[string]struct {
 			Source       struct{ Path, Packaging string }
-			Destinations map[string]struct{ ObjectKey string }
+			Destinations map[string]struct{ BucketName, ObjectKey string }
 		}
 	}
 	if err := readJSON(filepath.Join(dir, file), &content); err != nil {
@@ -128,7 +132,9 @@ func readAssets(dir, file string) ([]Asset, error) {
 				Hash: hash,
 				Path: filepath.Join(dir, entry.Source.Path),
 				Zip:  entry.Source.Packaging == "zip",
-				Key:  destination.ObjectKey,
+				// The assembly's own files use the form of Fn::Sub without its name.
+				Bucket: map[string]any{"Fn::Sub": destination.BucketName},
+				Key:    destination.ObjectKey,
 			})
 		}
 	}

@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -43,7 +44,7 @@ func (s *Stack) ref(name string) (any, error) {
 		return nil, fmt.Errorf("there is neither a parameter nor a resource %s", name)
 	}
 	if r.Type == "AWS::Lambda::Version" {
-		return s.qualified(r, "1") // Lambda counts; the first is as good as any
+		return s.qualified(r, s.versionNumber(name))
 	}
 	if r.Type == "AWS::Lambda::Alias" {
 		alias, err := r.Text("Name")
@@ -58,6 +59,40 @@ func (s *Stack) ref(name string) (any, error) {
 	return s.name(r)
 }
 
+// Version is the number of a function's version; empty where it is not known.
+func (s *Stack) Version(r Resource) string {
+	at := s.like(r.Stack)
+	if at == nil {
+		return ""
+	}
+	return at.versions[r.ID]
+}
+
+// SetVersion says which number Lambda has given to a function's version.
+func (s *Stack) SetVersion(r Resource, number string) {
+	at := s.like(r.Stack)
+	if at.versions == nil {
+		at.versions = map[string]string{}
+	}
+	at.versions[r.ID] = number
+}
+
+// like finds the stack of that name in this one, which may be of another synth.
+func (s *Stack) like(other *Stack) *Stack {
+	if s.Name == other.Name {
+		return s
+	}
+	for _, nested := range s.nested {
+		if found := nested.like(other); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// versionNumber is a version's number, else the first that Lambda gives.
+func (s *Stack) versionNumber(id string) string { return cmp.Or(s.versions[id], "1") }
+
 func (s *Stack) pseudo(name string) (any, bool) {
 	switch name {
 	case "AWS::Partition":
@@ -71,14 +106,15 @@ func (s *Stack) pseudo(name string) (any, bool) {
 	case "AWS::StackName":
 		return s.Name, true
 	case "AWS::StackId":
-		return s.id(), true
+		return s.ID(), true
 	case "AWS::NoValue":
 		return absent{}, true
 	}
 	return nil, false
 }
 
-func (s *Stack) id() string {
+// ID is the stack's id, which is an ARN.
+func (s *Stack) ID() string {
 	return fmt.Sprintf("arn:%s:cloudformation:%s:%s:stack/%s/00000000-0000-4000-8000-000000000000",
 		s.environment.Partition, s.environment.Region, s.environment.Account, s.Name)
 }
@@ -105,7 +141,7 @@ func (s *Stack) name(r Resource) (string, error) {
 
 func (s *Stack) arn(r Resource) (string, error) {
 	if r.Type == nestedStackType {
-		return s.nested[r.ID].id(), nil
+		return s.nested[r.ID].ID(), nil
 	}
 	k, known := kinds[r.Type]
 	if !known {
@@ -153,7 +189,7 @@ func (s *Stack) attribute(argument any) (any, error) {
 	case attribute == "Arn":
 		return s.arn(r)
 	case attribute == "Version" && r.Type == "AWS::Lambda::Version":
-		return "1", nil
+		return s.versionNumber(id), nil
 	case r.Type == "AWS::ApiGateway::RestApi" && attribute == "RootResourceId":
 		return id + "Root", nil
 	}

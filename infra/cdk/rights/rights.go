@@ -1,0 +1,148 @@
+// Package rights says what every role of a deployment needs and must never have, as questions to an IAM simulator: for
+// tests of synthesized templates, and of what has come out of deploying one.
+//
+// The lists are made from what the code calls, not from the policies. What the code newly calls belongs here first.
+package rights
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"patchbay/infra/cdk/assembly"
+	"patchbay/infra/cdk/iamsim"
+	"patchbay/shared/contract"
+)
+
+// Deployment is what is asked about.
+type Deployment struct {
+	// Prefix is the deployment's, SERVER-STAGE.
+	Prefix string
+	// Stack is its stack.
+	Stack *assembly.Stack
+	// Roles are the stack's, by their ARNs, as the template or an account has them.
+	Roles map[string]*iamsim.Role
+	// Tools are those of the stack, and Existing the functions of others that the contracts name.
+	Tools    []*contract.Tool
+	Existing []string
+	// Account and Region are where it is.
+	Account, Region string
+
+	functions map[string]function // by name
+	byTool    map[string]function // by the tool's name
+}
+
+// function is a function with its role.
+type function struct {
+	name, arn string
+	role      *iamsim.Role
+}
+
+// Check asks everything there is to ask.
+func (d *Deployment) Check(t *testing.T) {
+	t.Helper()
+	if err := d.readFunctions(); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range d.functions {
+		d.checkAnyFunction(t, f)
+	}
+	d.checkDispatcher(t)
+	d.checkRegistrar(t)
+	for _, tool := range d.Tools {
+		d.checkTool(t, tool)
+	}
+}
+
+// Function returns the role of a tool's function, for questions of one's own after a Check.
+func (d *Deployment) Function(tool string) *iamsim.Role { return d.byTool[tool].role }
+
+// toolTag is the tag that says which tool a function is.
+const toolTag = "patchbay:tool"
+
+func (d *Deployment) readFunctions() error {
+	d.functions, d.byTool = map[string]function{}, map[string]function{}
+	for _, r := range d.Stack.Resources("AWS::Lambda::Function") {
+		f, err := d.readFunction(r)
+		if err != nil {
+			return fmt.Errorf("reading the function %s: %w", r.ID, err)
+		}
+		d.functions[f.name] = f
+		tags, _ := r.Properties["Tags"].([]any)
+		for _, tag := range tags {
+			if fields, ok := tag.(map[string]any); ok && fields["Key"] == toolTag {
+				d.byTool[fmt.Sprint(fields["Value"])] = f
+			}
+		}
+	}
+	for _, tool := range d.Tools {
+		if _, ok := d.byTool[tool.Name]; !ok && tool.Contract.Function.ARN == "" {
+			return fmt.Errorf("no function has the tag %s=%s", toolTag, tool.Name)
+		}
+	}
+	return nil
+}
+
+func (d *Deployment) readFunction(r assembly.Resource) (function, error) {
+	name, err := r.Ref()
+	if err != nil {
+		return function{}, err
+	}
+	role, err := r.Text("Role")
+	if err != nil {
+		return function{}, err
+	}
+	f := function{name: name, arn: d.lambda(name), role: d.Roles[role]}
+	if f.role == nil {
+		return f, fmt.Errorf("its role %s is not among those of the stack", role)
+	}
+	return f, nil
+}
+
+// ARNs of what may be asked for.
+func (d *Deployment) arn(service, resource string) string {
+	return fmt.Sprintf("arn:aws:%s:%s:%s:%s", service, d.Region, d.Account, resource)
+}
+func (d *Deployment) lambda(name string) string { return d.arn("lambda", "function:"+name) }
+func (d *Deployment) table(name string) string  { return d.arn("dynamodb", "table/"+d.Prefix+"-"+name) }
+
+// secret is the ARN of a secret, with the six characters that package assembly gives for those of Secrets Manager.
+func (d *Deployment) secret(name string) string {
+	return d.arn("secretsmanager", "secret:"+name+"-AbCdEf")
+}
+
+// stream is a stream of a function's log.
+func (d *Deployment) stream(function string) string {
+	return d.arn("logs", "log-group:/aws/lambda/"+function+":log-stream:2026/11/29/[1]0123")
+}
+
+// question is one request, or several that differ in their action alone.
+type question struct {
+	actions  string // separated by spaces
+	resource string
+	context  map[string][]string
+}
+
+// may demands that everything is allowed, and mayNot that nothing is.
+func may(t *testing.T, role *iamsim.Role, questions ...question) {
+	t.Helper()
+	ask(t, role, true, questions)
+}
+
+func mayNot(t *testing.T, role *iamsim.Role, questions ...question) {
+	t.Helper()
+	ask(t, role, false, questions)
+}
+
+func ask(t *testing.T, role *iamsim.Role, want bool, questions []question) {
+	t.Helper()
+	for _, q := range questions {
+		for action := range strings.FieldsSeq(q.actions) {
+			request := iamsim.Request{Action: action, Resource: q.resource, Context: q.context}
+			got, err := role.Decide(request)
+			if err != nil || (got == iamsim.Allowed) != want {
+				t.Errorf("%s: %s is %s, %v", role.ARN, request, got, err)
+			}
+		}
+	}
+}
