@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -259,28 +260,34 @@ func TestContextOfNoCall(t *testing.T) {
 
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
 	for _, limit := range []int{100, handle.DefaultMaxBytes, handle.MaxBytes} {
-		options := f.options()
-		options.MaxBytes = limit
-		store := storeOf[string](f, f.db, options)
-		fitting := strings.Repeat("x", limit-2) // two quotes
-		id, err := store.Create(f.ctx(), fitting)
-		if err != nil {
-			t.Fatal(err)
-		}
-		item, err := store.Update(f.ctx(), id, func(s *string) error { *s = strings.ToUpper(*s); return nil })
-		if err != nil || item.Value != strings.ToUpper(fitting) {
-			t.Fatalf("limit %d: %v", limit, err)
-		}
-		_, createErr := store.Create(f.ctx(), fitting+"x")
-		_, updateErr := store.Update(f.ctx(), id, func(s *string) error { *s += "x"; return nil })
-		for _, err := range []error{createErr, updateErr} {
-			if !errors.Is(err, handle.ErrTooLarge) ||
-				!strings.Contains(err.Error(), fmt.Sprintf("%d bytes of JSON; allowed: %d", limit+1, limit)) {
-				t.Errorf("limit %d: error %v", limit, err)
+		t.Run(strconv.Itoa(limit), func(t *testing.T) {
+			if limit == handle.MaxBytes {
+				engine.NotOnMoto(t, "its UpdateItem adds the size of an attribute's new value to that of the whole item, the "+
+					"old value included; DynamoDB bounds the item as it becomes (Constraints: \"Item size\")")
 			}
-		}
+			f := newFixture(t)
+			options := f.options()
+			options.MaxBytes = limit
+			store := storeOf[string](f, f.db, options)
+			fitting := strings.Repeat("x", limit-2) // two quotes
+			id, err := store.Create(f.ctx(), fitting)
+			if err != nil {
+				t.Fatal(err)
+			}
+			item, err := store.Update(f.ctx(), id, func(s *string) error { *s = strings.ToUpper(*s); return nil })
+			if err != nil || item.Value != strings.ToUpper(fitting) {
+				t.Fatalf("limit %d: %v", limit, err)
+			}
+			_, createErr := store.Create(f.ctx(), fitting+"x")
+			_, updateErr := store.Update(f.ctx(), id, func(s *string) error { *s += "x"; return nil })
+			for _, err := range []error{createErr, updateErr} {
+				if !errors.Is(err, handle.ErrTooLarge) ||
+					!strings.Contains(err.Error(), fmt.Sprintf("%d bytes of JSON; allowed: %d", limit+1, limit)) {
+					t.Errorf("limit %d: error %v", limit, err)
+				}
+			}
+		})
 	}
 }
 

@@ -161,7 +161,8 @@ type watchedDB struct {
 	DB
 	table                 string
 	reads, writes, failed atomic.Int64
-	// itemInTheWay plays an engine that returns the item on a failed condition, as DynamoDB does.
+	// itemInTheWay plays an engine that returns the item on a failed condition, as DynamoDB and moto do; without it, one
+	// that does not, as dynalite.
 	itemInTheWay bool
 	// onRead runs before a read and may fail it; nil does nothing.
 	onRead func(k key) error
@@ -220,6 +221,7 @@ func (w *watchedDB) write(ctx context.Context, k key, send func() error) error {
 		var failed *types.ConditionalCheckFailedException
 		if errors.As(err, &failed) {
 			w.failed.Add(1)
+			failed.Item = nil
 			if w.itemInTheWay {
 				failed.Item, _ = (&dynamoStore{db: w.DB, table: w.table}).get(ctx, k)
 			}
