@@ -45,7 +45,7 @@ func (t *Target) Call(ctx context.Context, id string, back time.Duration, functi
 	if err := search.gateway(ctx); err != nil {
 		return Call{}, err
 	}
-	dispatcher, err := search.function(ctx, t.dispatcherLog, id)
+	dispatcher, err := search.function(ctx, t.dispatcherLog, search.dispatchers(id)...)
 	if err != nil {
 		return Call{}, err
 	}
@@ -92,6 +92,19 @@ func (s *callSearch) gateway(ctx context.Context) error {
 	return nil
 }
 
+// dispatchers are the ids by which the dispatcher's lines are found: the request's, and that of the invocation, which the
+// access log names, for a dispatcher that ended before it wrote a line.
+func (s *callSearch) dispatchers(id string) []string {
+	ids := []string{id}
+	for _, line := range s.call.Lines {
+		var access struct{ LambdaRequestID string }
+		if json.Unmarshal([]byte(line.Message), &access) == nil && lambdaID.MatchString(access.LambdaRequestID) {
+			ids = append(ids, access.LambdaRequestID)
+		}
+	}
+	return ids
+}
+
 // function adds and returns what the instances of a function wrote while they ran the call, which lines of theirs know
 // by one of the ids: by the first of them that is found.
 func (s *callSearch) function(ctx context.Context, group string, ids ...string) ([]locallog.Line, error) {
@@ -126,11 +139,16 @@ func (s *callSearch) around(ctx context.Context, id string, named []locallog.Lin
 	return all, nil
 }
 
-// find searches a log group; one that does not exist is noted.
+// find searches a log group. One that does not exist, or that the operator may not read, is noted: that of an existing
+// function is often another team's.
 func (s *callSearch) find(ctx context.Context, query logQuery) ([]locallog.Line, error) {
 	lines, err := s.logs.find(ctx, query)
 	if errors.Is(err, errNoLog) {
 		s.note("%s does not exist", query.group)
+		return nil, nil
+	}
+	if denied(err) {
+		s.note("you may not read %s", query.group)
 		return nil, nil
 	}
 	if len(lines) >= maxLines {
@@ -195,6 +213,9 @@ func starts(message string) bool {
 func reports(message string) bool {
 	return strings.HasPrefix(message, "REPORT RequestId:") || strings.Contains(message, `"type":"platform.report"`)
 }
+
+// lambdaID is the form of an invocation's id.
+var lambdaID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // lambdaRequest is how Lambda names an invocation in its errors, which the dispatcher logs.
 var lambdaRequest = regexp.MustCompile(`RequestId: ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})`)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
@@ -18,30 +19,37 @@ const parallelChecks = 8
 // functions tells which function versions exist.
 type functions struct{ client *lambda.Client }
 
-// MissingFunctions returns those of the qualified ARNs that Lambda does not have, sorted. The error is of one that
-// Lambda could not be asked about.
-func (t *Target) MissingFunctions(ctx context.Context, arns []string) ([]string, error) {
-	gone := make([]bool, len(arns))
+// MissingFunctions returns those of the qualified ARNs that Lambda does not have, and those that the operator may not ask
+// about, as of another account's functions; both sorted.
+func (t *Target) MissingFunctions(ctx context.Context, arns []string) (missing, unknown []string, err error) {
+	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelChecks)
-	for i, arn := range arns {
+	for _, arn := range slices.Compact(slices.Sorted(slices.Values(arns))) {
 		group.Go(func() error {
 			exists, err := t.functions.exists(ctx, arn)
-			gone[i] = err == nil && !exists
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case denied(err):
+				unknown = append(unknown, arn)
+				return nil
+			case err == nil && !exists:
+				missing = append(missing, arn)
+			}
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	var missing []string
-	for i, arn := range arns {
-		if gone[i] && !slices.Contains(missing, arn) {
-			missing = append(missing, arn)
-		}
-	}
+	err = group.Wait()
 	slices.Sort(missing)
-	return missing, nil
+	slices.Sort(unknown)
+	return missing, unknown, err
+}
+
+// denied reports whether AWS refuses what an operator asks for.
+func denied(err error) bool {
+	var coded interface{ ErrorCode() string }
+	return errors.As(err, &coded) && coded.ErrorCode() == "AccessDeniedException"
 }
 
 func (f functions) exists(ctx context.Context, arn string) (bool, error) {

@@ -63,3 +63,6 @@ func Open(ctx context.Context, options Options) (*Target, error) {
 	}
 	return openAWS(ctx, options)
 }
+
+// Operator is who acts, as the audit records name them.
+func (t *Target) Operator() string { return t.auditor.operator() }
