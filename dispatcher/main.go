@@ -21,10 +21,13 @@ import (
 	"patchbay/shared/ledger"
 	"patchbay/shared/mcp"
 	"patchbay/shared/registry"
+	"patchbay/shared/xray"
 )
 
 func main() {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	// Package log too, in which the Lambda runtime reports: everything in the function's log is JSON, one object a line.
+	slog.SetDefault(log)
 	handler, err := newHandler(os.Getenv, log)
 	if err != nil {
 		log.Error("starting the dispatcher", "error", err)
@@ -47,6 +50,9 @@ func newHandler(getenv func(string) string, log *slog.Logger) (gateway.Handler, 
 	if err != nil {
 		return nil, err
 	}
+	log = settings.named(log)
+	audit := settings.named(slog.New(slog.NewJSONHandler(os.Stdout, nil))).With("log", "audit")
+	counters := settings.counters(os.Stdout)
 	db := settings.dynamoDB()
 	catalogue := registry.NewReader(db, settings.table, registry.ReaderOptions{})
 	functions := function.New(settings.lambda())
@@ -62,13 +68,14 @@ func newHandler(getenv func(string) string, log *slog.Logger) (gateway.Handler, 
 		AnswerWithin:    settings.answerWithin,
 		Catalogue:       catalogue,
 		Caller: toolcall.New(toolcall.Config{
-			Catalogue: catalogue, Functions: functions, Sealer: settings.sealer(),
+			Catalogue: catalogue, Functions: functions, Sealer: settings.sealer(log),
 			Ledger:  ledger.New(db, settings.ledgerTable, ledger.Options{}),
 			Limiter: ratelimit.New(db, settings.ledgerTable), Limit: settings.limit,
-			ServerInfo: info, Log: log, Audit: slog.New(slog.NewJSONHandler(os.Stdout, nil)).With("log", "audit"),
+			ServerInfo: info, Log: log, Audit: audit, Metrics: counters,
 		}),
-		Facts: facts,
-		Log:   log,
+		Facts:   facts,
+		Log:     log,
+		Metrics: counters,
 	})
 	return gateway.New(handler, gateway.Options{Buffered: settings.buffered, Logger: log}), nil
 }
@@ -103,7 +110,9 @@ func readServer(file string) (*contract.Server, error) {
 // facts tells the endpoint who calls and when, from what the gateway and its authorizer found.
 func facts(ctx context.Context) (endpoint.Facts, error) {
 	door := gateway.FromContext(ctx)
-	known := endpoint.Facts{RequestID: door.RequestID, Received: door.Received, SourceIP: door.SourceIP}
+	known := endpoint.Facts{
+		RequestID: door.RequestID, TraceID: xray.FromContext(ctx), Received: door.Received, SourceIP: door.SourceIP,
+	}
 	caller, err := gateway.Principal(ctx)
 	if err != nil {
 		return known, fmt.Errorf("reading the principal: %w", err)

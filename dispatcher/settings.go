@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/url"
 	"path/filepath"
 	"strconv"
@@ -12,15 +15,17 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
+	"patchbay/dispatcher/metrics"
 	"patchbay/dispatcher/ratelimit"
 	"patchbay/shared/mcp"
 	"patchbay/shared/registry"
 	"patchbay/shared/seal"
 )
 
-// databaseAttempt bounds one attempt of a request to DynamoDB, which answers in milliseconds.
-const databaseAttempt = 3 * time.Second
+// attemptTime bounds one attempt of a request to DynamoDB or Secrets Manager, which answer in milliseconds.
+const attemptTime = 3 * time.Second
 
 // settings is the dispatcher's environment, read and checked once.
 type settings struct {
@@ -29,7 +34,7 @@ type settings struct {
 	// pays for at every cold start.
 	aws aws.Config
 	// lambdaURL and dynamoDBURL redirect the SDK: the SDK's own variables for it.
-	lambdaURL, dynamoDBURL string
+	lambdaURL, dynamoDBURL, secretsURL string
 
 	serverFile      string
 	table           string
@@ -42,7 +47,10 @@ type settings struct {
 	answerWithin    time.Duration
 	buffered        bool
 	limit           ratelimit.Limit
-	sealKeysFile    string
+	// One of the two says where the keys are that seal requestState.
+	sealKeysFile, sealKeysSecret string
+	// metrics is the namespace of what is counted; empty for counting nothing. deployment is the name of this one.
+	metrics, deployment string
 }
 
 func readSettings(getenv func(string) string) (*settings, error) {
@@ -55,6 +63,7 @@ func readSettings(getenv func(string) string) (*settings, error) {
 		},
 		lambdaURL:       getenv("AWS_ENDPOINT_URL_LAMBDA"),
 		dynamoDBURL:     getenv("AWS_ENDPOINT_URL_DYNAMODB"),
+		secretsURL:      getenv("AWS_ENDPOINT_URL_SECRETS_MANAGER"),
 		serverFile:      filepath.Join(getenv("LAMBDA_TASK_ROOT"), "server.json"),
 		table:           env.required("PATCHBAY_TABLE"),
 		ledgerTable:     env.required("PATCHBAY_LEDGER_TABLE"),
@@ -70,9 +79,19 @@ func readSettings(getenv func(string) string) (*settings, error) {
 		limit: ratelimit.Limit{
 			Calls: env.integer("PATCHBAY_LIMIT_CALLS"), Window: env.milliseconds("PATCHBAY_LIMIT_WINDOW_MS", time.Minute),
 		},
-		sealKeysFile: env.required("PATCHBAY_SEAL_KEYS_FILE"),
+		sealKeysFile:   getenv("PATCHBAY_SEAL_KEYS_FILE"),
+		sealKeysSecret: getenv("PATCHBAY_SEAL_KEYS_SECRET"),
+		metrics:        env.namespace("PATCHBAY_METRICS"),
+		deployment:     getenv("PATCHBAY_DEPLOYMENT"),
 		// SAM's local API cannot read a streamed answer.
 		buffered: env.boolean("PATCHBAY_BUFFERED") || env.boolean("AWS_SAM_LOCAL"),
+	}
+	if s.metrics != "" && s.deployment == "" {
+		env.fault("PATCHBAY_DEPLOYMENT", "", "set where PATCHBAY_METRICS is")
+	}
+	if env.err == nil && (s.sealKeysFile == "") == (s.sealKeysSecret == "") {
+		env.err = errors.New("of the environment variables PATCHBAY_SEAL_KEYS_FILE and PATCHBAY_SEAL_KEYS_SECRET exactly " +
+			"one must be set; it says where the keys are that seal requestState")
 	}
 	return s, env.err
 }
@@ -81,15 +100,46 @@ func readSettings(getenv func(string) string) (*settings, error) {
 // which died while Lambda had frozen the process, leaves time for the next.
 func (s *settings) dynamoDB() *dynamodb.Client {
 	return dynamodb.NewFromConfig(s.aws, func(o *dynamodb.Options) {
-		o.HTTPClient = awshttp.NewBuildableClient().WithTimeout(databaseAttempt)
+		o.HTTPClient = awshttp.NewBuildableClient().WithTimeout(attemptTime)
 		if s.dynamoDBURL != "" {
 			o.BaseEndpoint = &s.dynamoDBURL
 		}
 	})
 }
 
-// sealer seals requestState with the keys in a file.
-func (s *settings) sealer() *seal.Sealer { return seal.New(seal.File(s.sealKeysFile), seal.Options{}) }
+// sealer seals requestState with the keys in a file or in Secrets Manager.
+func (s *settings) sealer(log *slog.Logger) *seal.Sealer {
+	return seal.New(s.sealKeys(), seal.Options{Log: log})
+}
+
+func (s *settings) sealKeys() seal.Source {
+	if s.sealKeysFile != "" {
+		return seal.File(s.sealKeysFile)
+	}
+	client := secretsmanager.NewFromConfig(s.aws, func(o *secretsmanager.Options) {
+		o.HTTPClient = awshttp.NewBuildableClient().WithTimeout(attemptTime)
+		if s.secretsURL != "" {
+			o.BaseEndpoint = &s.secretsURL
+		}
+	})
+	return seal.Stored{Client: client, ID: s.sealKeysSecret}
+}
+
+// counters writes what is counted to out, and is nil where nothing is.
+func (s *settings) counters(out io.Writer) *metrics.Writer {
+	if s.metrics == "" {
+		return nil
+	}
+	return metrics.New(out, metrics.Options{Namespace: s.metrics, Deployment: s.deployment})
+}
+
+// named returns the log with the deployment's name in every line, where it has one.
+func (s *settings) named(log *slog.Logger) *slog.Logger {
+	if s.deployment == "" {
+		return log
+	}
+	return log.With("deployment", s.deployment)
+}
 
 // lambda returns the configuration for the Lambda client.
 func (s *settings) lambda() aws.Config {
@@ -141,6 +191,16 @@ func isOrigin(text string) bool {
 	own := map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	return text == strings.ToLower(text) && !strings.HasSuffix(text, ":") && (own == "" || u.Port() != own) &&
 		!strings.ContainsAny(u.Host, "*,;")
+}
+
+// namespace reads a namespace of metrics; empty where none is set.
+func (r *reader) namespace(name string) string {
+	value := r.getenv(name)
+	if value != "" && metrics.CheckNamespace(value) != nil {
+		r.fault(name, value, "a namespace of metrics such as Patchbay: letters, digits and . - _ / # : and space, at most "+
+			"255, and none of AWS's own")
+	}
+	return value
 }
 
 func (r *reader) boolean(name string) bool {

@@ -54,7 +54,17 @@ func TestSettings(t *testing.T) {
 		"the default said": {map[string]string{
 			"PATCHBAY_CACHE_SCOPE": "public", "PATCHBAY_LOOPBACK_ORIGINS": "false", "PATCHBAY_BUFFERED": "0",
 		}, func(*settings) {}},
-		"SAM": {map[string]string{"AWS_SAM_LOCAL": "true"}, func(s *settings) { s.buffered = true }},
+		"keys in Secrets Manager": {map[string]string{
+			"PATCHBAY_SEAL_KEYS_FILE": "", "PATCHBAY_SEAL_KEYS_SECRET": "desk-prod/seal-keys",
+			"AWS_ENDPOINT_URL_SECRETS_MANAGER": "http://127.0.0.1:3",
+		}, func(s *settings) {
+			s.sealKeysFile, s.sealKeysSecret, s.secretsURL = "", "desk-prod/seal-keys", "http://127.0.0.1:3"
+		}},
+		"metrics": {map[string]string{
+			"PATCHBAY_METRICS": "acme/Patchbay", "PATCHBAY_DEPLOYMENT": "desk-prod",
+		}, func(s *settings) { s.metrics, s.deployment = "acme/Patchbay", "desk-prod" }},
+		"a name alone": {map[string]string{"PATCHBAY_DEPLOYMENT": "desk-prod"}, func(s *settings) { s.deployment = "desk-prod" }},
+		"SAM":          {map[string]string{"AWS_SAM_LOCAL": "true"}, func(s *settings) { s.buffered = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,7 +95,10 @@ func TestSettingsRefuse(t *testing.T) {
 		{"AWS_REGION", "", "must be set"},
 		{"PATCHBAY_TABLE", "", "must be set"},
 		{"PATCHBAY_LEDGER_TABLE", "", "must be set"},
-		{"PATCHBAY_SEAL_KEYS_FILE", "", "must be set"},
+		{"PATCHBAY_SEAL_KEYS_FILE", "", "PATCHBAY_SEAL_KEYS_SECRET exactly one"},
+		{"PATCHBAY_SEAL_KEYS_SECRET", "desk-prod/seal-keys", "PATCHBAY_SEAL_KEYS_SECRET exactly one"},
+		{"PATCHBAY_METRICS", "AWS/Lambda", "none of AWS's own"},
+		{"PATCHBAY_METRICS", "Patch\nbay", "a namespace of metrics such as Patchbay"},
 		{"PATCHBAY_LOOPBACK_ORIGINS", "yes", "true or false"},
 		{"PATCHBAY_BUFFERED", "2", "true or false"},
 		{"PATCHBAY_CACHE_TTL_MS", "5m", "milliseconds"},
@@ -113,6 +126,15 @@ func TestSettingsRefuse(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.name) || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s=%q: error %v, want one that names it and says %q", test.name, test.value, err, test.says)
 		}
+	}
+}
+
+// Metrics of no deployment would be those of all of them.
+func TestMetricsNeedADeployment(t *testing.T) {
+	t.Parallel()
+	_, err := readSettings(environment(map[string]string{"PATCHBAY_METRICS": "Patchbay"}))
+	if err == nil || !strings.Contains(err.Error(), "PATCHBAY_DEPLOYMENT") {
+		t.Errorf("error %v, want one that names PATCHBAY_DEPLOYMENT", err)
 	}
 }
 

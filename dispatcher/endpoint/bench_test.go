@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"patchbay/dispatcher/endpoint"
+	"patchbay/dispatcher/metrics"
 	"patchbay/dispatcher/toolcall"
 	"patchbay/shared/contract"
 	"patchbay/shared/invoke"
@@ -56,14 +57,16 @@ func benchHandler(b *testing.B) http.Handler {
 	log := slog.New(slog.NewJSONHandler(io.Discard, nil))
 	parts := benchParts{benchEntry(b)}
 	info := json.RawMessage(`{"name":"bench","version":"1"}`)
+	counters := metrics.New(io.Discard, metrics.Options{Namespace: "Patchbay", Deployment: "desk-prod"})
 	return endpoint.New(endpoint.Config{
 		ServerInfo: info,
 		Catalogue:  parts,
 		Caller: toolcall.New(toolcall.Config{
-			Catalogue: parts, Functions: parts, ServerInfo: info, Log: log,
+			Catalogue: parts, Functions: parts, ServerInfo: info, Log: log, Metrics: counters,
 		}),
-		Facts: func(context.Context) (endpoint.Facts, error) { return endpoint.Facts{RequestID: "r"}, nil },
-		Log:   log,
+		Facts:   func(context.Context) (endpoint.Facts, error) { return endpoint.Facts{RequestID: "r"}, nil },
+		Log:     log,
+		Metrics: counters,
 	})
 }
 

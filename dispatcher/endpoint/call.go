@@ -18,8 +18,10 @@ func (ex *exchange) callTool(ctx context.Context) (json.RawMessage, error) {
 	// The client may leave at any time, and the gateway does not say so. A call that has begun runs to its end.
 	ctx = context.WithoutCancel(ctx)
 	ex.answer.keepAwake()
+	ex.calling = true
 	result, err := ex.config.Caller.Call(ctx, &toolcall.Request{
 		RequestID:       ex.facts.RequestID,
+		TraceID:         ex.facts.TraceID,
 		Params:          ex.params,
 		ProtocolVersion: ex.version,
 		Modern:          ex.modern,

@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"patchbay/dispatcher/metrics"
 	"patchbay/dispatcher/toolcall"
 	"patchbay/shared/jsonrpc"
 	"patchbay/shared/mcp"
@@ -36,8 +37,8 @@ type Caller interface {
 
 // Facts are what the front door knows of a request beside HTTP.
 type Facts struct {
-	// RequestID identifies the request in every log.
-	RequestID string
+	// RequestID identifies the request in every log, and TraceID the trace that it belongs to; empty where there is none.
+	RequestID, TraceID string
 	// Received is when the front door got the request, by its own clock; zero when it does not say.
 	Received  time.Time
 	Principal principal.Principal
@@ -73,6 +74,8 @@ type Config struct {
 	// Facts tells who calls. With an error it still returns what else it knows.
 	Facts func(context.Context) (Facts, error)
 	Log   *slog.Logger
+	// Metrics counts the requests that the Caller does not count; nil counts none.
+	Metrics *metrics.Writer
 }
 
 // Handler serves the endpoint. It is safe for concurrent use.
@@ -116,8 +119,11 @@ type exchange struct {
 	// version is the protocol revision of the request.
 	version string
 
-	// called says that the Caller has answered, and so has logged the request.
-	called bool
+	// calling says that the Caller was given the request, and so counts it; called that it has answered, and so has logged
+	// the request too.
+	calling, called bool
+	// reason is why the request was refused before it was a message, in one word.
+	reason string
 	// failure is the error that the request was answered with, cause what the log says of it and the client never sees.
 	failure *jsonrpc.Error
 	cause   error
@@ -203,6 +209,7 @@ func (ex *exchange) end(ctx context.Context) {
 	}
 	ex.answer.close()
 	ex.record(ctx)
+	ex.count()
 }
 
 // route runs the method of a request that passed all checks.

@@ -145,6 +145,9 @@ func line(pairs ...any) map[string]any {
 			delete(l, key)
 		}
 	}
+	if code, ok := l["code"].(float64); ok && l["outcome"] == outcomeRefused && l["reason"] == nil {
+		l["reason"] = reasons[int(code)]
+	}
 	return l
 }
 
@@ -194,9 +197,9 @@ func TestEveryRequestLeavesOneLine(t *testing.T) {
 			"error", "Parse error: the body is not one JSON value")}},
 		"another site": {asked{body: modernCall("1", "t"), header: map[string]string{"Origin": "https://evil.example"}},
 			[]map[string]any{line("tool", nil, "method", "", "status", 403.0, "code", -32600.0,
-				"error", "Origin not allowed")}},
+				"reason", "origin_not_allowed", "error", "Origin not allowed")}},
 		"another verb": {asked{verb: http.MethodGet}, []map[string]any{line("tool", nil, "method", "", "status", 405.0,
-			"code", -32600.0, "error", "Method not allowed: the MCP endpoint takes POST only")}},
+			"code", -32600.0, "reason", "method_not_allowed", "error", "Method not allowed: the MCP endpoint takes POST only")}},
 		"nobody that is known": {asked{body: modernCall("1", "t"), nobody: errors.New("no subject")}, []map[string]any{
 			line("level", "ERROR", "status", 500.0, "outcome", "failed", "code", -32603.0,
 				"error", "Internal error (request id req-1)", "cause", "reading the caller of a request: no subject"),

@@ -21,21 +21,21 @@ const maxBody = 10 << 20
 func (ex *exchange) checkHTTP() bool {
 	r := ex.http
 	if !ex.originAllowed(r.Header.Values("Origin")) {
-		ex.refuse(http.StatusForbidden, "Origin not allowed")
+		ex.refuse(http.StatusForbidden, reasonOrigin, "Origin not allowed")
 		return false
 	}
 	if r.Method != http.MethodPost {
 		ex.answer.header().Set("Allow", http.MethodPost)
-		ex.refuse(http.StatusMethodNotAllowed, "Method not allowed: the MCP endpoint takes POST only")
+		ex.refuse(http.StatusMethodNotAllowed, reasonMethod, "Method not allowed: the MCP endpoint takes POST only")
 		return false
 	}
 	if !isJSON(r.Header.Values("Content-Type")) {
-		ex.refuse(http.StatusUnsupportedMediaType, "Content-Type must be application/json in UTF-8")
+		ex.refuse(http.StatusUnsupportedMediaType, reasonMediaType, "Content-Type must be application/json in UTF-8")
 		return false
 	}
 	accepts := parseAccept(r.Header.Values("Accept"))
 	if !accepts.json && !accepts.stream {
-		ex.refuse(http.StatusNotAcceptable, "Accept must list application/json and text/event-stream")
+		ex.refuse(http.StatusNotAcceptable, reasonAccept, "Accept must list application/json and text/event-stream")
 		return false
 	}
 	ex.answer.accepts = accepts
@@ -43,8 +43,9 @@ func (ex *exchange) checkHTTP() bool {
 }
 
 // refuse answers a request that is no message yet: an HTTP status, and an error without an id for whoever reads it.
-func (ex *exchange) refuse(status int, reason string) {
-	ex.failure = jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", reason)
+func (ex *exchange) refuse(status int, reason, text string) {
+	ex.reason = reason
+	ex.failure = jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", text)
 	ex.answer.fail(status, jsonrpc.ID{}, ex.failure)
 }
 
@@ -53,11 +54,11 @@ func (ex *exchange) readBody() ([]byte, bool) {
 	body, err := readAll(limited, ex.http.ContentLength)
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		ex.refuse(http.StatusRequestEntityTooLarge, "The body is larger than 10 MB")
+		ex.refuse(http.StatusRequestEntityTooLarge, reasonTooLarge, "The body is larger than 10 MB")
 		return nil, false
 	}
 	if err != nil {
-		ex.refuse(http.StatusBadRequest, "The body ended early")
+		ex.refuse(http.StatusBadRequest, reasonCut, "The body ended early")
 		return nil, false
 	}
 	return body, true

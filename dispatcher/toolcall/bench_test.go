@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"patchbay/dispatcher/metrics"
 	"patchbay/dispatcher/toolcall"
 	"patchbay/shared/contract"
 	"patchbay/shared/invoke"
@@ -42,7 +43,8 @@ func BenchmarkCall(b *testing.B) {
 	parts := warm{&registry.Entry{Tool: tool, Function: "arn:aws:lambda:r:1:function:greet:1"}}
 	caller := toolcall.New(toolcall.Config{
 		Catalogue: parts, Functions: parts, ServerInfo: json.RawMessage(serverInfo),
-		Log: slog.New(slog.NewJSONHandler(io.Discard, nil)),
+		Log:     slog.New(slog.NewJSONHandler(io.Discard, nil)),
+		Metrics: metrics.New(io.Discard, metrics.Options{Namespace: "Patchbay", Deployment: "desk-prod"}),
 	})
 	request := &toolcall.Request{
 		RequestID: "r", ProtocolVersion: mcp.Version20260728, Modern: true, Header: http.Header{},

@@ -171,6 +171,8 @@ func (c *call) underLease(ctx context.Context, lease *ledger.Lease) (reply, erro
 	running, cancel := context.WithDeadline(ctx, c.Deadline.Add(-recordMargin))
 	defer cancel()
 	answer, left, err := c.attempt(running)
+	// One that may be repeated runs again for whoever sends it again, so that nobody needs to know.
+	c.uncertain = (left == traceUnknown || left == traceOpen) && !isTrue(c.entry.Tool.Annotations.IdempotentHint)
 	switch left {
 	case traceNone:
 		c.settle(ctx, "releasing a lease", lease.Release)
@@ -190,6 +192,7 @@ func (c *call) settle(ctx context.Context, what string, write func(context.Conte
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), completeWithin)
 	defer cancel()
 	if err := write(ctx); err != nil {
+		c.unsettled = true
 		c.Log.WarnContext(ctx, what, "requestId", c.RequestID, "tool", c.entry.Tool.Name, "error", err)
 	}
 }

@@ -117,7 +117,7 @@ func (c *call) toolError(outcome outcome, format string, args ...any) reply {
 // record writes the call's line to the log.
 func (c *call) record(ctx context.Context, err error) {
 	level := slog.LevelInfo
-	attrs := append(make([]slog.Attr, 0, 10),
+	attrs := append(make([]slog.Attr, 0, 12),
 		slog.String("requestId", c.RequestID),
 		slog.String("tool", shorten(c.Params.Name)),
 		slog.String("principal", c.Principal.Key()),
@@ -127,6 +127,9 @@ func (c *call) record(ctx context.Context, err error) {
 	)
 	if c.entry != nil {
 		attrs = append(attrs, slog.String("function", c.entry.Function))
+	}
+	if c.TraceID != "" {
+		attrs = append(attrs, slog.String("traceId", c.TraceID))
 	}
 	if trace := c.Params.Meta.Traceparent; trace != "" {
 		attrs = append(attrs, slog.String("traceparent", shorten(trace)))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"patchbay/dispatcher/function"
+	"patchbay/dispatcher/metrics"
 	"patchbay/dispatcher/ratelimit"
 	"patchbay/shared/contract"
 	"patchbay/shared/invoke"
@@ -38,9 +39,9 @@ type Functions interface {
 
 // Request is one tools/call, read and checked as a message.
 type Request struct {
-	// RequestID identifies the call in every log.
-	RequestID string
-	Params    mcp.Params
+	// RequestID identifies the call in every log, and TraceID the trace that it belongs to; empty where there is none.
+	RequestID, TraceID string
+	Params             mcp.Params
 	// ProtocolVersion is the revision that the client speaks; Modern tells the era of it.
 	ProtocolVersion string
 	Modern          bool
@@ -55,7 +56,7 @@ type Request struct {
 	Deadline time.Time
 }
 
-// Config is what tool calls need. All of it is required.
+// Config is what tool calls need. All of it is required but for Metrics.
 type Config struct {
 	Catalogue Catalogue
 	Functions Functions
@@ -67,6 +68,8 @@ type Config struct {
 	// ServerInfo is the Implementation object that every modern result carries.
 	ServerInfo json.RawMessage
 	Log        *slog.Logger
+	// Metrics counts every call; nil counts none.
+	Metrics *metrics.Writer
 	// Audit gets one record for every call of a tool whose contract names an audit event, and one more before a call of
 	// high or critical risk runs.
 	Audit *slog.Logger
@@ -99,6 +102,7 @@ func (c *Caller) Call(ctx context.Context, request *Request) (json.RawMessage, e
 		}
 		call.record(ctx, err)
 		call.auditOutcome(ctx)
+		call.measure()
 	}()
 	answer, err = call.run(ctx)
 	finished = true
@@ -125,8 +129,9 @@ type call struct {
 	// confirmed says that a person has agreed to the call, dryRun that it only asks what it would do, expired that the
 	// state it came with is too old for anything but a recorded result.
 	confirmed, dryRun, expired bool
-	// replayed says that the answer is a recorded one.
-	replayed bool
+	// replayed says that the answer is a recorded one, uncertain that the call is recorded and nobody knows whether it had
+	// its effect, unsettled that its record could not be brought to its end.
+	replayed, uncertain, unsettled bool
 
 	outcome outcome
 	// cause is what the log says of a failure and the client never sees.

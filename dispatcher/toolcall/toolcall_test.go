@@ -134,27 +134,34 @@ func TestResultPassesAsTheToolWroteIt(t *testing.T) {
 
 func TestEnvelope(t *testing.T) {
 	t.Parallel()
-	f := &fixed{entry: entry(t, `{}`), answer: `{"content":[],"structuredContent":{"n":1}}`}
 	who := principal.Principal{Subject: "u", Issuer: "i", Scopes: []string{"s"}}
 	deadline := time.UnixMilli(1_800_000_000_123)
-	_, _, err := run(t, f, func(r *toolcall.Request) {
-		r.Principal, r.Deadline = who, deadline
-		r.Params.Meta = mcp.Meta{ClientInfo: json.RawMessage(`{"name":"c"}`), Traceparent: "00-t"}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got invoke.Request
-	if err := json.Unmarshal(f.payload, &got); err != nil {
-		t.Fatal(err)
-	}
-	if string(got.Arguments) != `{"who":"you"}` {
-		t.Errorf("arguments are %s, want the default applied", got.Arguments)
-	}
-	if got.Version != invoke.Version || got.Tool != "greet" || got.Principal.Key() != who.Key() ||
-		got.Deadline != deadline.UnixMilli() || got.Meta.RequestID != "req-1" || got.Meta.Traceparent != "00-t" ||
-		string(got.Meta.ClientInfo) != `{"name":"c"}` {
-		t.Errorf("got %+v", got)
+	for mode, contractJSON := range map[string]string{"buffered": `{}`, "streamed": `{"execution":{"streaming":true}}`} {
+		f := &fixed{entry: entry(t, contractJSON), answer: `{"content":[],"structuredContent":{"n":1}}`}
+		_, _, err := run(t, f, func(r *toolcall.Request) {
+			r.Principal, r.Deadline, r.Progress = who, deadline, func(invoke.Progress) {}
+			r.Params.Meta = mcp.Meta{
+				ClientInfo: json.RawMessage(`{"name":"c"}`), Traceparent: "00-t", Tracestate: "v=1", Baggage: "tier=gold",
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got invoke.Request
+		if err := json.Unmarshal(f.payload, &got); err != nil {
+			t.Fatal(err)
+		}
+		if string(got.Arguments) != `{"who":"you"}` {
+			t.Errorf("%s: arguments are %s, want the default applied", mode, got.Arguments)
+		}
+		if got.Version != invoke.Version || got.Tool != "greet" || got.Principal.Key() != who.Key() ||
+			got.Deadline != deadline.UnixMilli() || got.Meta.RequestID != "req-1" ||
+			string(got.Meta.ClientInfo) != `{"name":"c"}` || got.Meta.Progress != (mode == "streamed") {
+			t.Errorf("%s: got %+v", mode, got)
+		}
+		if got.Meta.Traceparent != "00-t" || got.Meta.Tracestate != "v=1" || got.Meta.Baggage != "tier=gold" {
+			t.Errorf("%s: the trace context is %+v", mode, got.Meta)
+		}
 	}
 }
 
