@@ -25,8 +25,6 @@ type apiProps struct {
 	dispatcher awslambda.IFunction
 	// timeoutSeconds is how long a whole answer may take: the longest call with what comes before and after it.
 	timeoutSeconds int
-	retention      awslogs.RetentionDays
-	removal        awscdk.RemovalPolicy
 }
 
 // api is the deployed REST API.
@@ -46,8 +44,8 @@ func newAPI(scope constructs.Construct, props apiProps) *api {
 	front := constructs.NewConstruct(scope, jsii.String("Api"))
 	a := &api{accessLog: awslogs.NewLogGroup(front, jsii.String("AccessLog"), &awslogs.LogGroupProps{
 		LogGroupName:  jsii.String(accessLogGroup(props.stage.Prefix())),
-		Retention:     props.retention,
-		RemovalPolicy: props.removal,
+		Retention:     retention(props.stage),
+		RemovalPolicy: removal(props.stage),
 	})}
 	a.rest = newRestAPI(front, props, a.accessLog)
 	method := a.rest.Root().AddResource(jsii.String(endpointPath), nil).

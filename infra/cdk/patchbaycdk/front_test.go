@@ -1,7 +1,9 @@
 package patchbaycdk
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -9,7 +11,6 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/aws-cdk-go/awscdk/v2/cxapi"
 	"github.com/aws/jsii-runtime-go"
 	"github.com/cdklabs/cdk-nag-go/cdknag/v2"
@@ -61,7 +62,7 @@ func synthesize(stageSettings string) *front {
 	if err != nil {
 		panic(err)
 	}
-	app := awscdk.NewApp(&awscdk.AppProps{AnalyticsReporting: jsii.Bool(false)})
+	app := awscdk.NewApp(&awscdk.AppProps{AnalyticsReporting: jsii.Bool(false), Context: flags()})
 	stack := awscdk.NewStack(app, jsii.String("Stack"), &awscdk.StackProps{
 		Env: &awscdk.Environment{Account: jsii.String(account), Region: jsii.String(region)},
 	})
@@ -69,14 +70,7 @@ func synthesize(stageSettings string) *front {
 		FunctionName: jsii.String("tools-prod-dispatcher"), Code: awslambda.Code_FromInline(jsii.String("x")),
 		Runtime: awslambda.Runtime_NODEJS_LATEST(), Handler: jsii.String("index.handler"),
 	})
-	removal := awscdk.RemovalPolicy_RETAIN
-	if stage.RemovalPolicy == settings.Destroy {
-		removal = awscdk.RemovalPolicy_DESTROY
-	}
-	gateway := newAPI(stack, apiProps{
-		stage: stage, dispatcher: dispatcher, timeoutSeconds: testTimeout,
-		retention: awslogs.RetentionDays_ONE_MONTH, removal: removal,
-	})
+	gateway := newAPI(stack, apiProps{stage: stage, dispatcher: dispatcher, timeoutSeconds: testTimeout})
 	watched := alarmProps{stage: stage, url: gateway.url, timeoutSeconds: testTimeout}
 	made := newAlarms(stack, watched)
 	dashboard := newDashboard(stack, watched, made)
@@ -88,6 +82,19 @@ func synthesize(stageSettings string) *front {
 	awscdk.Aspects_Of(stack).Add(cdknag.NewAwsSolutionsChecks(nil), nil)
 	template := assertions.Template_FromStack(stack, nil)
 	return &front{template: *template.ToJSON(), findings: findings(stack)}
+}
+
+// flags are the feature flags that the app is synthesized with.
+func flags() *map[string]any {
+	data, err := os.ReadFile("../cdk.json")
+	if err != nil {
+		panic(err)
+	}
+	var file struct{ Context map[string]any }
+	if err := json.Unmarshal(data, &file); err != nil {
+		panic(err)
+	}
+	return &file.Context
 }
 
 // findings is what cdk-nag's AwsSolutions and the CDK itself say of a stack.

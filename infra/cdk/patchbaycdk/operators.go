@@ -21,8 +21,9 @@ type operatorProps struct {
 
 // operators are the policies of the levers, and the log of what is done with them.
 type operators struct {
-	audit    awslogs.LogGroup
-	policies []awsiam.ManagedPolicy
+	audit awslogs.LogGroup
+	// policies are by lever.
+	policies map[string]awsiam.ManagedPolicy
 }
 
 // newOperatorPolicies creates a policy for each lever and attaches them to nobody: who may do what is decided where the
@@ -31,23 +32,19 @@ func newOperatorPolicies(scope constructs.Construct, props operatorProps) *opera
 	place := constructs.NewConstruct(scope, jsii.String("Operators"))
 	audit := newAuditLog(place, props.stage)
 	names := operatorNames{stack: awscdk.Stack_Of(scope), prefix: props.stage.Prefix()}
-	o := &operators{audit: audit}
+	o := &operators{audit: audit, policies: map[string]awsiam.ManagedPolicy{}}
 	for _, lever := range names.levers(props.existing) {
-		o.policies = append(o.policies, names.policy(place, lever))
+		o.policies[lever.name] = names.policy(place, lever)
 	}
 	return o
 }
 
 // newAuditLog outlives the stack where data does: it tells what people did.
 func newAuditLog(scope constructs.Construct, stage *settings.Stage) awslogs.LogGroup {
-	removal := awscdk.RemovalPolicy_RETAIN
-	if stage.RemovalPolicy == settings.Destroy {
-		removal = awscdk.RemovalPolicy_DESTROY
-	}
 	return awslogs.NewLogGroup(scope, jsii.String("Audit"), &awslogs.LogGroupProps{
 		LogGroupName:              jsii.String(auditLogGroup(stage.Prefix())),
 		Retention:                 awslogs.RetentionDays_TEN_YEARS,
-		RemovalPolicy:             removal,
+		RemovalPolicy:             removal(stage),
 		DeletionProtectionEnabled: jsii.Bool(stage.RemovalPolicy == settings.Retain),
 	})
 }

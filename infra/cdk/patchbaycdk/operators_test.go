@@ -12,7 +12,7 @@ import (
 
 const managedPolicy = "AWS::IAM::ManagedPolicy"
 
-// statement is one of a policy, in words: actions, resources and conditions.
+// statement is one of a policy, in words, what is a list there sorted.
 type statement struct {
 	actions, resources []string
 	condition          string
@@ -27,6 +27,7 @@ func texts(value any) []string {
 	for _, item := range list {
 		out = append(out, strings.ReplaceAll(text(item), "<AWS::Partition>", "aws"))
 	}
+	slices.Sort(out)
 	return out
 }
 
@@ -73,11 +74,11 @@ func TestPoliciesOfLevers(t *testing.T) {
 			audit,
 		},
 		"catalogue": {
-			{[]string{"dynamodb:GetItem", "dynamodb:Query"}, []string{registry}, leading + "HEAD,SNAPSHOTS,SNAP#*,RETIRED"},
+			{[]string{"dynamodb:GetItem", "dynamodb:Query"}, []string{registry}, leading + "HEAD,RETIRED,SNAP#*,SNAPSHOTS"},
 			{[]string{"dynamodb:PutItem"}, []string{registry}, leading + "HEAD,SNAPSHOTS"},
 			{[]string{"dynamodb:UpdateItem"}, []string{registry}, leading + "SNAPSHOTS"},
 			{[]string{"dynamodb:BatchWriteItem"}, []string{registry}, leading + "SNAP#*"},
-			{[]string{"lambda:GetFunctionConfiguration"}, []string{functions + "tools-prod-tool-*:*", existingFunction}, ""},
+			{[]string{"lambda:GetFunctionConfiguration"}, []string{existingFunction, functions + "tools-prod-tool-*:*"}, ""},
 			audit,
 		},
 		"ledger": {

@@ -2,6 +2,8 @@ package patchbaycdk
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -63,10 +65,10 @@ func dashboardURL(scope constructs.Construct, dashboard awscloudwatch.Dashboard)
 		"#dashboards/dashboard/" + *dashboard.DashboardName())
 }
 
-func policyARNs(policies []awsiam.ManagedPolicy) *string {
-	arns := make([]string, len(policies))
-	for i, policy := range policies {
-		arns[i] = *policy.ManagedPolicyArn()
+func policyARNs(policies map[string]awsiam.ManagedPolicy) *string {
+	var arns []string
+	for _, lever := range slices.Sorted(maps.Keys(policies)) {
+		arns = append(arns, *policies[lever].ManagedPolicyArn())
 	}
 	return jsii.String(strings.Join(arns, " "))
 }

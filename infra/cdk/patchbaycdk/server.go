@@ -22,7 +22,9 @@ import (
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
@@ -53,6 +55,12 @@ type Server struct {
 	Dispatcher, Registrar awslambda.Function
 	// Registry, Ledger and State are the tables of the catalogue, of the records of calls, and of tools' state.
 	Registry, Ledger, State awsdynamodb.Table
+	// API is the REST API in front, and URL the address of the MCP endpoint.
+	API awsapigateway.RestApi
+	URL *string
+	// Policies let people use the levers, by lever: tool-switch, catalogue, ledger, calls and publish. They are attached
+	// to nobody.
+	Policies map[string]awsiam.ManagedPolicy
 
 	tools *toolset
 }
@@ -85,8 +93,22 @@ func newServer(scope constructs.Construct, id *string, p *project) (*Server, err
 		return nil, err
 	}
 	d.explainExisting(at)
+	s.open(p)
 	awscdk.Tags_Of(at).Add(jsii.String("patchbay:deployment"), jsii.String(p.stage.Prefix()), nil)
 	return s, nil
+}
+
+// open puts the API in front of the dispatcher, and around it what people need who look after it.
+func (s *Server) open(p *project) {
+	front := newAPI(s.Construct, apiProps{
+		stage: p.stage, dispatcher: s.Dispatcher, timeoutSeconds: p.maxCallSeconds(),
+	})
+	s.API, s.URL = front.rest, front.url
+	watched := alarmProps{stage: p.stage, url: front.url, timeoutSeconds: p.dispatcherTimeout()}
+	dashboard := newDashboard(s.Construct, watched, newAlarms(s.Construct, watched))
+	levers := newOperatorPolicies(s.Construct, operatorProps{stage: p.stage, existing: p.existing()})
+	s.Policies = levers.policies
+	newOutputs(s.Construct, outputProps{stage: p.stage, api: front, dashboard: dashboard, operators: levers})
 }
 
 // Tool returns the function of a tool, to grant it more or attach something to it. It panics when the folder has no such
