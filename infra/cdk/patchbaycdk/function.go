@@ -34,8 +34,8 @@ type functionProps struct {
 	vpc      *network
 	// keepLog keeps the log when the function goes.
 	keepLog bool
-	// reasons explain to cdk-nag what the function's own statements have that it asks about.
-	reasons map[string]string
+	// wildcards explains those in the function's own statements.
+	wildcards string
 }
 
 // newFunction creates a function with a role and a log group of its own.
@@ -46,6 +46,7 @@ func (d *deployment) newFunction(scope constructs.Construct, id string, props fu
 		Retention:     retention(d.stage),
 		RemovalPolicy: logRemoval(d.stage, props.keepLog),
 	})
+	role := d.newRole(at, props, log)
 	function := awslambda.NewFunction(at, jsii.String("Function"), &awslambda.FunctionProps{
 		FunctionName: jsii.String(props.name),
 		Description:  jsii.String(props.description),
@@ -56,7 +57,7 @@ func (d *deployment) newFunction(scope constructs.Construct, id string, props fu
 		MemorySize:   jsii.Number(props.memoryMB),
 		Timeout:      awscdk.Duration_Seconds(jsii.Number(props.timeout)),
 		Environment:  variables(props.environment),
-		Role:         d.newRole(at, props, log),
+		Role:         role,
 		LogGroup:     log,
 		// What the platform and managed runtimes write becomes JSON, as what the functions write is already.
 		LoggingFormat:                awslambda.LoggingFormat_JSON,
@@ -74,7 +75,10 @@ func (d *deployment) newFunction(scope constructs.Construct, id string, props fu
 	// Set here, since the construct would give the role a second policy for it.
 	function.Node().DefaultChild().(awslambda.CfnFunction).SetTracingConfig(
 		&awslambda.CfnFunction_TracingConfigProperty{Mode: jsii.String("Active")})
-	suppress(at, functionReasons(props))
+	suppress(role, roleReasons(props))
+	if reasons := runtimeReasons(props.runtime); reasons != nil {
+		suppress(function, reasons)
+	}
 	return function
 }
 
@@ -145,29 +149,32 @@ func logRemoval(stage *settings.Stage, keep bool) awscdk.RemovalPolicy {
 	return removal(stage)
 }
 
-// functionReasons explains what cdk-nag asks about a function.
-func functionReasons(props functionProps) map[string]string {
-	reasons := map[string]string{
-		"AwsSolutions-IAM5": "X-Ray's actions take no resource; CloudWatch names the streams of a log group by a wildcard.",
-	}
+// roleReasons explains what cdk-nag asks about a function's role.
+func roleReasons(props functionProps) map[string]string {
+	reasons := []string{"X-Ray's actions take no resource; CloudWatch names the streams of a log group by a wildcard."}
 	if props.vpc != nil {
-		reasons["AwsSolutions-IAM5"] += " Lambda makes the network interfaces of a function by the function's role, and asks " +
-			"for these rights on every resource; the function's own code is denied them."
+		reasons = append(reasons, "Lambda makes the network interfaces of a function by the function's role, and asks for "+
+			"these rights on every resource; the function's own code is denied them.")
 	}
-	if *props.runtime.Name() != *awslambda.Runtime_PROVIDED_AL2023().Name() {
-		reasons["AwsSolutions-L1"] = "The newest runtime in long-term support, on which the function was tested."
+	if props.wildcards != "" {
+		reasons = append(reasons, props.wildcards)
 	}
-	for id, reason := range props.reasons {
-		reasons[id] = strings.TrimSpace(reasons[id] + " " + reason)
+	return map[string]string{"AwsSolutions-IAM5": strings.Join(reasons, " ")}
+}
+
+// runtimeReasons explains what cdk-nag asks about a managed runtime.
+func runtimeReasons(runtime awslambda.Runtime) map[string]string {
+	if *runtime.Name() == *awslambda.Runtime_PROVIDED_AL2023().Name() {
+		return nil
 	}
-	return reasons
+	return map[string]string{"AwsSolutions-L1": "The newest runtime in long-term support, which packages are made for."}
 }
 
 // newTool creates the function of a tool.
 func (d *deployment) newTool(scope constructs.Construct, tool *contract.Tool, bucket int) awslambda.Function {
 	folder := build.Folder(tool)
 	k := tool.Contract
-	statements, reasons := d.toolStatements(scope, tool)
+	statements, wildcards := d.toolStatements(scope, tool)
 	function := d.newFunction(scope, folder, functionProps{
 		name:        toolName(d.stage.Prefix(), d.owner, folder, bucket),
 		description: "Tool " + tool.Name + " of " + d.stage.Prefix(),
@@ -180,7 +187,7 @@ func (d *deployment) newTool(scope constructs.Construct, tool *contract.Tool, bu
 		environment: d.toolEnvironment(scope, tool),
 		statements:  statements,
 		vpc:         d.networkOf(scope, k.Execution.Network),
-		reasons:     reasons,
+		wildcards:   wildcards,
 	})
 	awscdk.Tags_Of(function).Add(jsii.String("patchbay:tool"), jsii.String(tool.Name), nil)
 	return function

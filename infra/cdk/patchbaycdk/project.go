@@ -101,7 +101,7 @@ func (p *project) check() error {
 	limits := contract.ServerLimits{MaxCallSeconds: p.stage.MaxCallSeconds}
 	faults := []error{contract.CheckTools(p.tools, limits).Err()}
 	for _, tool := range p.tools {
-		faults = append(faults, p.checkEnvironment(tool), p.checkNetwork(tool), p.checkExisting(tool))
+		faults = append(faults, p.checkEnvironment(tool), p.checkSize(tool), p.checkNetwork(tool), p.checkExisting(tool))
 	}
 	return errors.Join(append(faults, p.checkCount())...)
 }
@@ -122,6 +122,38 @@ func (p *project) checkEnvironment(tool *contract.Tool) error {
 	slices.Sort(missing)
 	return fmt.Errorf("%s leaves %s to the deployment; add the value under \"environment\" of stage %q in patchbay.json",
 		tool.File, strings.Join(missing, ", "), p.stage.Name)
+}
+
+// ownVariableBytes is room for the variables that are not the contract's: where state and secrets lie.
+func (p *project) ownVariableBytes(function contract.Function) int {
+	size := 0
+	if len(function.State) > 0 {
+		size += len("PATCHBAY_STATE_TABLE") + len(stateTable(p.stage.Prefix()))
+	}
+	for _, name := range function.Secrets {
+		// The parts of the ARN that are not known yet are at most as long as this.
+		where := p.stage.Secret(name)
+		size += len(`"":"",arn:aws-us-gov:secretsmanager:ap-southeast-1:123456789012:secret:`) + len(name) +
+			len(where.Secret) + len(where.Parameter)
+	}
+	return size
+}
+
+// checkSize holds what the settings fill in to Lambda's bound, to which the contract alone was held before.
+func (p *project) checkSize(tool *contract.Tool) error {
+	function := tool.Contract.Function
+	size := p.ownVariableBytes(function)
+	for name, value := range function.Environment {
+		if value == "" {
+			value = p.stage.Environment[name]
+		}
+		size += len(name) + len(value)
+	}
+	if size <= contract.MaxEnvironmentBytes {
+		return nil
+	}
+	return fmt.Errorf("%s: its variables have %d bytes with what stage %q sets; allowed: %d together",
+		tool.File, size, p.stage.Name, contract.MaxEnvironmentBytes)
 }
 
 func (p *project) checkNetwork(tool *contract.Tool) error {

@@ -10,12 +10,11 @@ import (
 	"patchbay/shared/contract"
 )
 
-// toolStatements are what a tool's contract declares: its secrets, and its own rows of the state table. With them come
-// the reasons for the wildcards in them.
+// toolStatements are what a tool's contract declares: its secrets, and its own rows of the state table. wildcards is why
+// there are some in them.
 func (d *deployment) toolStatements(
 	scope constructs.Construct, tool *contract.Tool,
-) (statements []awsiam.PolicyStatement, reasons map[string]string) {
-	reasons = map[string]string{}
+) (statements []awsiam.PolicyStatement, wildcards string) {
 	var secrets, parameters []string
 	for _, name := range tool.Contract.Function.Secrets {
 		where := d.stage.Secret(name)
@@ -27,8 +26,7 @@ func (d *deployment) toolStatements(
 	}
 	if len(secrets) > 0 {
 		statements = append(statements, allow("Secrets", []string{"secretsmanager:GetSecretValue"}, secrets...))
-		reasons["AwsSolutions-IAM5"] = "Secrets Manager ends the ARN of a secret with six characters that are not known " +
-			"before it exists."
+		wildcards = "Secrets Manager ends the ARN of a secret with six characters that are not known before it exists."
 	}
 	if len(parameters) > 0 {
 		statements = append(statements, allow("Parameters", []string{"ssm:GetParameter"}, parameters...))
@@ -36,7 +34,7 @@ func (d *deployment) toolStatements(
 	if len(tool.Contract.Function.State) > 0 {
 		statements = append(statements, d.stateStatement(scope, tool.Contract.Function.State))
 	}
-	return statements, reasons
+	return statements, wildcards
 }
 
 // stateStatement allows the rows of the tool's namespaces. ForAllValues holds for a request without leading keys, too,

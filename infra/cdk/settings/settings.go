@@ -199,6 +199,10 @@ func Parse(data []byte, stage, serverName string) (*Stage, error) {
 
 // check finds what a schema cannot say.
 func (s *Stage) check() error {
+	if strings.Contains(s.Prefix()+"-", "-tool-") {
+		return fmt.Errorf("the name %s has the word \"tool\" after a hyphen, by which a server's functions are told from "+
+			"another's; allowed: any other name of server and stage", s.Prefix())
+	}
 	if v := s.Networks.VPC; v != nil && len(v.AvailabilityZones) != len(v.SubnetIDs) {
 		return fmt.Errorf("stage %s: networks.vpc has %d availabilityZones for %d subnetIds; allowed: the zone of each "+
 			"subnet, in the same order", s.Name, len(v.AvailabilityZones), len(v.SubnetIDs))

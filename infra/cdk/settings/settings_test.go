@@ -94,6 +94,7 @@ func TestParseRefuses(t *testing.T) {
 		"zones":            {stage(`"networks":{"vpc":{"vpcId":"vpc-12345678","subnetIds":["subnet-12345678","subnet-12345679"],"availabilityZones":["eu-west-1a"],"securityGroupIds":["sg-12345678"]}}`), "1 availabilityZones for 2 subnetIds"},
 		"burst":            {stage(`"throttle":{"ratePerSecond":10,"burst":5}`), "burst is 5, below ratePerSecond 10"},
 		"stage name":       {`{"name":"x","stages":{"Dev":{}}}`, `Dev`},
+		"tool in the name": {`{"name":"a-tool","stages":{"dev":{}}}`, `a-tool-dev has the word "tool" after a hyphen`},
 		"server name":      {`{"name":"Tools","stages":{"dev":{}}}`, `"Tools"`},
 		"no name possible": {`{"stages":{"dev":{}}}`, `the name "-1" in server.json makes no name on AWS`},
 	} {
