@@ -80,7 +80,7 @@ func runLocal(ctx context.Context, out, errOut io.Writer, options localstack.Opt
 		fmt.Fprintln(errOut, warning)
 	}
 	fmt.Fprintf(out, "ready: %s\n", stack.URL)
-	fmt.Fprint(out, help(stack))
+	fmt.Fprint(out, callHelp(stack.URL, stack.Functions))
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(errOut, "stopping")
@@ -100,11 +100,11 @@ func logTo(w io.Writer) func(string, []byte) {
 	}
 }
 
-// help tells how to call a tool, for whoever reads the terminal.
-func help(stack *localstack.Stack) string {
+// callHelp tells how to call a tool, for whoever reads the terminal.
+func callHelp(url string, functions map[string]string) string {
 	const meta = `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
-	tool, arguments := exampleCall(stack)
-	return strings.NewReplacer("URL", stack.URL, "META", meta, "TOOL", tool, "ARGUMENTS", arguments).Replace(`
+	tool, arguments := exampleCall(functions)
+	return strings.NewReplacer("URL", url, "META", meta, "TOOL", tool, "ARGUMENTS", arguments).Replace(`
 List the tools:
 
   curl -s URL -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
@@ -127,10 +127,10 @@ Stop with Ctrl-C.
 }
 
 // exampleCall is a call to show: of the example tool, else of the first tool, which says itself what it wants.
-func exampleCall(stack *localstack.Stack) (tool, arguments string) {
+func exampleCall(functions map[string]string) (tool, arguments string) {
 	const example = "get_weather"
-	if _, ok := stack.Functions[example]; ok {
+	if _, ok := functions[example]; ok {
 		return example, `{"location":"Oslo"}`
 	}
-	return slices.Min(slices.Collect(maps.Keys(stack.Functions))), "{}"
+	return slices.Min(slices.Collect(maps.Keys(functions))), "{}"
 }

@@ -29,7 +29,7 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(localCommand(), smokeCommand(), synthCommand(),
+	root.AddCommand(localCommand(), samCommand(), smokeCommand(), synthCommand(),
 		toolCommand(), catalogueCommand(), ledgerCommand(), callsCommand(),
 		conformanceCommand(), benchCommand(), costCommand(), installCommand())
 	return root
