@@ -11,6 +11,7 @@ import (
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
+	"patchbay/dispatcher/metrics"
 	"patchbay/infra/cdk/settings"
 )
 
@@ -51,7 +52,7 @@ const minCalls = "20"
 
 // alarms lists the alarms, what clients notice most first.
 func alarms(props alarmProps) []alarm {
-	m := metrics{prefix: props.stage.Prefix(), stage: props.stage.Name}
+	m := measures{prefix: props.stage.Prefix(), stage: props.stage.Name}
 	list := []alarm{
 		{
 			name: "api-failures", first: smoke, metric: m.api("5XXError", sum), threshold: 5,
@@ -72,11 +73,12 @@ func alarms(props alarmProps) []alarm {
 			says:      "For 15 minutes there were calls that took nearly as long as the dispatcher may run.",
 		},
 		{
-			name: "ledger-unavailable", first: smoke, metric: m.own(metricLedgerUnavailable, sum), threshold: 1,
-			says: "Calls that must be recorded were refused before they ran, since the ledger could not be read or written.",
+			name: "ledger-unavailable", first: smoke, metric: m.own(metrics.LedgerUnavailable, sum), threshold: 1,
+			says: "The ledger cannot be read or written: calls that must be recorded are refused before they run, and what " +
+				"ran may not be recorded.",
 		},
 		{
-			name: "outcome-unknown", first: showRecord, metric: m.own(metricOutcomeUnknown, sum), threshold: 1,
+			name: "outcome-unknown", first: showRecord, metric: m.own(metrics.OutcomeUnknown, sum), threshold: 1,
 			says: "A call with side effects ended without anybody knowing how: its repeats are refused until somebody finds " +
 				"out what it did. The audit line of the call names the record.",
 		},

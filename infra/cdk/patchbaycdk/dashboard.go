@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/interfaces/interfacesawscloudwatch"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
+
+	"patchbay/dispatcher/metrics"
 )
 
 // newDashboard draws what the alarms watch, and what explains it. What is there for each tool is searched for, so that
@@ -16,7 +18,7 @@ import (
 func newDashboard(
 	scope constructs.Construct, props alarmProps, alarms []awscloudwatch.IAlarm,
 ) awscloudwatch.Dashboard {
-	m := metrics{prefix: props.stage.Prefix(), stage: props.stage.Name}
+	m := measures{prefix: props.stage.Prefix(), stage: props.stage.Name}
 	return awscloudwatch.NewDashboard(scope, jsii.String("Dashboard"), &awscloudwatch.DashboardProps{
 		DashboardName:   jsii.String(props.stage.Prefix()),
 		DefaultInterval: awscdk.Duration_Hours(jsii.Number(3)),
@@ -26,7 +28,7 @@ func newDashboard(
 				graph("Requests", m.api("Count", sum), m.api("4XXError", sum), m.api("5XXError", sum)),
 				graph("Latency at the gateway, ms", m.api("Latency", p50), m.api("Latency", p99),
 					m.api("IntegrationLatency", p99)),
-				graph("Calls of tools", m.own(metricCalls, sum), m.own(metricErrors, sum), m.own(metricRefusals, sum)),
+				graph("Calls of tools", m.own(metrics.Calls, sum), m.own(metrics.Errors, sum), m.own(metrics.Refusals, sum)),
 			},
 			{
 				graph("Dispatcher", m.lambda(m.dispatcher(), "Invocations", sum), m.lambda(m.dispatcher(), "Errors", sum),
@@ -34,17 +36,17 @@ func newDashboard(
 				graph("Dispatcher: duration, ms", m.lambda(m.dispatcher(), "Duration", p50),
 					m.lambda(m.dispatcher(), "Duration", p99), m.lambda(m.dispatcher(), "Duration", maximum)),
 				graph("Dispatcher: concurrency and cold starts",
-					m.lambda(m.dispatcher(), "ConcurrentExecutions", maximum), m.own(metricColdStarts, sum)),
+					m.lambda(m.dispatcher(), "ConcurrentExecutions", maximum), m.own(metrics.ColdStarts, sum)),
 			},
 			{
-				graph("Calls by tool", m.search(metricCalls, sum, "tool")),
-				graph("Errors by tool", m.search(metricErrors, sum, "tool")),
-				graph("Duration by tool, p99, ms", m.search(metricDuration, p99, "tool")),
+				graph("Calls by tool", m.search(metrics.Calls, sum, metrics.DimensionTool)),
+				graph("Errors by tool", m.search(metrics.Errors, sum, metrics.DimensionTool)),
+				graph("Duration by tool, p99, ms", m.search(metrics.Duration, p99, metrics.DimensionTool)),
 			},
 			{
-				graph("Refusals by reason", m.search(metricRefusals, sum, "reason")),
-				graph("Ledger: replays and what is unknown", m.own(metricReplays, sum), m.own(metricOutcomeUnknown, sum),
-					m.own(metricLedgerUnavailable, sum)),
+				graph("Refusals by reason", m.search(metrics.Refusals, sum, metrics.DimensionReason)),
+				graph("Ledger: replays and what is unknown", m.own(metrics.Replays, sum), m.own(metrics.OutcomeUnknown, sum),
+					m.own(metrics.LedgerUnavailable, sum)),
 				graph("Registrar", m.lambda(m.registrar(), "Invocations", sum), m.lambda(m.registrar(), "Errors", sum)),
 			},
 			tableGraphs(m),
@@ -53,7 +55,7 @@ func newDashboard(
 }
 
 // tableGraphs draws what each table takes, and what it refuses.
-func tableGraphs(m metrics) *[]awscloudwatch.IWidget {
+func tableGraphs(m measures) *[]awscloudwatch.IWidget {
 	var row []awscloudwatch.IWidget
 	tables := m.tables()
 	for _, name := range slices.Sorted(maps.Keys(tables)) {

@@ -1,28 +1,18 @@
 package patchbaycdk
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/jsii-runtime-go"
+
+	"patchbay/dispatcher/metrics"
 )
 
 // metricNamespace is that of the dispatcher's own metrics, which it writes to its log in the embedded metric format.
 const metricNamespace = "Patchbay"
-
-// The dispatcher's own metrics. Each has the dimension deployment, and once more deployment and tool; refusals also
-// have deployment and reason.
-const (
-	metricCalls             = "Calls"
-	metricErrors            = "Errors"
-	metricDuration          = "Duration"
-	metricColdStarts        = "ColdStarts"
-	metricRefusals          = "Refusals"
-	metricReplays           = "Replays"
-	metricOutcomeUnknown    = "OutcomeUnknown"
-	metricLedgerUnavailable = "LedgerUnavailable"
-)
 
 // Statistics of CloudWatch.
 const (
@@ -35,13 +25,13 @@ const (
 // periodMinutes is the length of all periods.
 const periodMinutes = 5
 
-// metrics makes the metrics of one deployment. All go by the names that the deployment gives, so that the alarms and
+// measures makes the metrics of one deployment. All go by the names that the deployment gives, so that the alarms and
 // the dashboard need none of the constructs.
-type metrics struct{ prefix, stage string }
+type measures struct{ prefix, stage string }
 
-func (m metrics) dispatcher() string { return dispatcherName(m.prefix) }
+func (m measures) dispatcher() string { return dispatcherName(m.prefix) }
 
-func (m metrics) registrar() string { return registrarName(m.prefix) }
+func (m measures) registrar() string { return registrarName(m.prefix) }
 
 // watchedTable is a table, and the requests that it gets.
 type watchedTable struct {
@@ -50,7 +40,7 @@ type watchedTable struct {
 }
 
 // tables are the deployment's, under the words that alarms have for them.
-func (m metrics) tables() map[string]watchedTable {
+func (m measures) tables() map[string]watchedTable {
 	return map[string]watchedTable{
 		"registry": {registryTable(m.prefix), []string{"GetItem", "Query", "PutItem", "UpdateItem", "BatchWriteItem"}},
 		"ledger":   {ledgerTable(m.prefix), []string{"GetItem", "PutItem", "UpdateItem", "DeleteItem"}},
@@ -71,28 +61,28 @@ func metric(namespace, name, statistic string, dimensions map[string]string) aws
 	})
 }
 
-func (m metrics) api(name, statistic string) awscloudwatch.IMetric {
+func (m measures) api(name, statistic string) awscloudwatch.IMetric {
 	return metric("AWS/ApiGateway", name, statistic,
 		map[string]string{"ApiName": m.prefix, "Stage": m.stage})
 }
 
-func (m metrics) lambda(function, name, statistic string) awscloudwatch.IMetric {
+func (m measures) lambda(function, name, statistic string) awscloudwatch.IMetric {
 	return metric("AWS/Lambda", name, statistic, map[string]string{"FunctionName": function})
 }
 
-func (m metrics) own(name, statistic string) awscloudwatch.IMetric {
-	return metric(metricNamespace, name, statistic, map[string]string{"deployment": m.prefix})
+func (m measures) own(name, statistic string) awscloudwatch.IMetric {
+	return metric(metricNamespace, name, statistic, map[string]string{metrics.DimensionDeployment: m.prefix})
 }
 
-func (m metrics) refusals(reason string) awscloudwatch.IMetric {
-	return metric(metricNamespace, metricRefusals, sum,
-		map[string]string{"deployment": m.prefix, "reason": reason})
+func (m measures) refusals(reason string) awscloudwatch.IMetric {
+	return metric(metricNamespace, metrics.Refusals, sum,
+		map[string]string{metrics.DimensionDeployment: m.prefix, metrics.DimensionReason: reason})
 }
 
 // search finds a metric of the dispatcher under every value that a second dimension has, however many tools there are.
-func (m metrics) search(name, statistic, dimension string) awscloudwatch.IMetric {
-	expression := `SEARCH('{` + metricNamespace + `,deployment,` + dimension + `} MetricName="` + name +
-		`" deployment="` + m.prefix + `"', '` + statistic + `')`
+func (m measures) search(name, statistic, dimension string) awscloudwatch.IMetric {
+	expression := fmt.Sprintf(`SEARCH('{%s,%s,%s} MetricName="%s" %[2]s="%[5]s"', '%[6]s')`,
+		metricNamespace, metrics.DimensionDeployment, dimension, name, m.prefix, statistic)
 	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
 		Expression: jsii.String(expression), Label: jsii.String(""), UsingMetrics: &map[string]awscloudwatch.IMetric{},
 		Period: awscdk.Duration_Minutes(jsii.Number(periodMinutes)),
@@ -132,19 +122,19 @@ func total(terms []string, using map[string]awscloudwatch.IMetric, label string)
 }
 
 // errorRate is the percentage of calls that fail, of those periods that have enough of them to say so.
-func (m metrics) errorRate(least string) awscloudwatch.IMetric {
+func (m measures) errorRate(least string) awscloudwatch.IMetric {
 	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
 		Expression: jsii.String("IF(calls >= " + least + ", 100 * FILL(errors, 0) / calls, 0)"),
 		Label:      jsii.String("errors, %"),
 		UsingMetrics: &map[string]awscloudwatch.IMetric{
-			"calls": m.own(metricCalls, sum), "errors": m.own(metricErrors, sum),
+			"calls": m.own(metrics.Calls, sum), "errors": m.own(metrics.Errors, sum),
 		},
 		Period: awscdk.Duration_Minutes(jsii.Number(periodMinutes)),
 	})
 }
 
 // insufficient counts the calls that lacked a scope or a recent enough sign-in.
-func (m metrics) insufficient() awscloudwatch.IMetric {
+func (m measures) insufficient() awscloudwatch.IMetric {
 	return total([]string{"FILL(scope, 0)", "FILL(authentication, 0)"}, map[string]awscloudwatch.IMetric{
 		"scope":          m.refusals("insufficient_scope"),
 		"authentication": m.refusals("insufficient_user_authentication"),
