@@ -63,8 +63,10 @@ func TestSettings(t *testing.T) {
 		"metrics": {map[string]string{
 			"PATCHBAY_METRICS": "acme/Patchbay", "PATCHBAY_DEPLOYMENT": "desk-prod",
 		}, func(s *settings) { s.metrics, s.deployment = "acme/Patchbay", "desk-prod" }},
-		"a name alone": {map[string]string{"PATCHBAY_DEPLOYMENT": "desk-prod"}, func(s *settings) { s.deployment = "desk-prod" }},
-		"SAM":          {map[string]string{"AWS_SAM_LOCAL": "true"}, func(s *settings) { s.buffered = true }},
+		"a name alone": {map[string]string{"PATCHBAY_DEPLOYMENT": "desk-prod"}, func(s *settings) {
+			s.deployment = "desk-prod"
+		}},
+		"SAM": {map[string]string{"AWS_SAM_LOCAL": "true"}, func(s *settings) { s.buffered = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

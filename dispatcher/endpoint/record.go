@@ -20,8 +20,8 @@ const (
 	outcomePanic   = "panic"
 )
 
-// Reasons for which a request is refused before it is a message. Those of refused messages are reasons' below, and those
-// of refused calls are package toolcall's outcomes; metrics have them all as values of one dimension.
+// Reasons for which a request is refused before it is a message. Those of messages follow, and those of calls are
+// package toolcall's outcomes; metrics have them all as values of one dimension.
 const (
 	reasonOrigin    = "origin_not_allowed"
 	reasonMethod    = "method_not_allowed"

@@ -154,8 +154,9 @@ func TestLines(t *testing.T) {
 				"Patchbay deployment=desk-prod Refusals=1 Count",
 				"Patchbay deployment=desk-prod reason=origin_not_allowed Refusals=1 Count",
 			}}},
-		"a failed request": {func(w *metrics.Writer) { w.Request(metrics.Request{Error: true}) }, [][]string{{"Patchbay deployment=desk-prod Errors=1 Count"}}},
-		"nothing to say":   {func(w *metrics.Writer) { w.Request(metrics.Request{}) }, nil},
+		"a failed request": {func(w *metrics.Writer) { w.Request(metrics.Request{Error: true}) },
+			[][]string{{"Patchbay deployment=desk-prod Errors=1 Count"}}},
+		"nothing to say": {func(w *metrics.Writer) { w.Request(metrics.Request{}) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -201,8 +202,8 @@ func TestLineAsWritten(t *testing.T) {
 		`{"Name":"Duration","Unit":"Milliseconds"},{"Name":"Refusals","Unit":"Count"}]},` +
 		common + `["deployment"]],"Metrics":[{"Name":"ColdStarts","Unit":"Count"}]},` +
 		common + `["deployment","reason"]],"Metrics":[{"Name":"Refusals","Unit":"Count"}]}]},"log":"metrics",` +
-		`"deployment":"desk-prod","tool":"greet","reason":"rate_limited","Calls":1,"Duration":1,"Refusals":1,"ColdStarts":1}` +
-		"\n"
+		`"deployment":"desk-prod","tool":"greet","reason":"rate_limited","Calls":1,"Duration":1,"Refusals":1,` +
+		`"ColdStarts":1}` + "\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("line (-want +got):\n%s", diff)
 	}

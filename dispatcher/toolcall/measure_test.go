@@ -149,7 +149,9 @@ func TestCatalogueTroubleIsCounted(t *testing.T) {
 	t.Parallel()
 	f := &fixed{lookupErr: errors.New("table is gone")}
 	counted := newCounters()
-	caller := toolcall.New(toolcall.Config{Catalogue: f, Functions: f, Log: slog.New(slog.DiscardHandler), Metrics: counted.Writer})
+	caller := toolcall.New(toolcall.Config{
+		Catalogue: f, Functions: f, Log: slog.New(slog.DiscardHandler), Metrics: counted.Writer,
+	})
 	_, _ = caller.Call(t.Context(), &toolcall.Request{Deadline: time.Now().Add(time.Minute)})
 	counted.expect(t, "no catalogue", "Calls=1 Errors=1")
 }

@@ -2,6 +2,9 @@
 
 import json
 import math
+import os
+import re
+import time
 
 VERSION = 1  # of the envelope
 
@@ -23,14 +26,32 @@ def handler(event, context):
     """Answers one call. An exception that is not a Failure is a defect: the client learns only that the tool failed."""
     if event.get("version") != VERSION:
         raise ValueError(f"envelope version {event.get('version')} is not known; this tool speaks version {VERSION}")
+    started, line = time.monotonic(), {"level": "INFO", "msg": "tool call", "outcome": "ok"}
     try:
         return success(convert(**event["arguments"]))
     except Failure as failure:
+        line.update(outcome="tool_error", code=failure.code)
         return {
             "content": [{"type": "text", "text": str(failure)}],
             "isError": True,
             "_meta": {"dev.patchbay/failure": {"code": failure.code}},
         }
+    except Exception as defect:
+        line.update(level="ERROR", outcome="error", error=repr(defect))
+        raise
+    finally:
+        line["durationMs"] = (time.monotonic() - started) * 1000
+        log(line, event, context)
+
+
+def log(line, event, context):
+    """Logs a line of JSON with what finds it again: the dispatcher's request id, the trace, Lambda's own request id."""
+    trace = re.search("Root=([^;]+)", os.environ.get("_X_AMZN_TRACE_ID", ""))
+    line["tool"] = event["tool"]
+    line["requestId"] = event.get("meta", {}).get("requestId")
+    line["traceId"] = trace and trace.group(1)
+    line["lambdaRequestId"] = getattr(context, "aws_request_id", None)
+    print(json.dumps(line), flush=True)
 
 
 def success(structured):

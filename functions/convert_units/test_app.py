@@ -1,9 +1,14 @@
 """Run with: python3 -m unittest discover functions/convert_units"""
 
+import contextlib
+import io
 import json
 import math
+import os
 import pathlib
+import types
 import unittest
+from unittest import mock
 
 import app
 
@@ -79,6 +84,33 @@ class AgreementTest(unittest.TestCase):
                 self.assertEqual(set(got["structuredContent"]), set(TOOL["outputSchema"]["properties"]))
                 back = call(got["structuredContent"]["value"], target, source)["structuredContent"]["value"]
                 self.assertTrue(math.isclose(back, 1.0, rel_tol=1e-6), (source, target, back))
+
+    def test_every_call_leaves_a_line(self):
+        cases = [
+            ((1, "ft", "in"), {"level": "INFO", "outcome": "ok"}),
+            ((1, "kg", "m"), {"level": "INFO", "outcome": "tool_error", "code": "incompatible_units"}),
+            ((None, "kg", "t"), {"level": "ERROR", "outcome": "error"}),
+        ]
+        trace = "1-67891233-abcdef012345678912345678"
+        for arguments, want in cases:
+            event = {
+                "version": 1,
+                "tool": "convert_units",
+                "arguments": dict(zip(("value", "source", "target"), arguments)),
+                "meta": {"requestId": "r-1"},
+            }
+            context = types.SimpleNamespace(aws_request_id="i-1")
+            variables = {"_X_AMZN_TRACE_ID": f"Root={trace};Parent=53995c3f42cd8ad8;Sampled=1"}
+            with mock.patch.dict(os.environ, variables), contextlib.redirect_stdout(io.StringIO()) as output:
+                try:
+                    app.handler(event, context)
+                except TypeError:
+                    self.assertEqual(want["outcome"], "error")
+            self.assertEqual(output.getvalue().count("\n"), 1)
+            line = json.loads(output.getvalue())
+            want |= {"tool": "convert_units", "requestId": "r-1", "traceId": trace, "lambdaRequestId": "i-1"}
+            self.assertEqual({key: line[key] for key in want}, want)
+            self.assertGreaterEqual(line["durationMs"], 0)
 
 
 if __name__ == "__main__":

@@ -154,7 +154,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (g *gateway) integrate(e *exchange, payload []byte) {
 	ctx, cancel := context.WithTimeout(e.request.Context(), g.Timeout)
 	defer cancel()
-	response, err := g.Invoker.Invoke(ctx, g.FunctionARN, payload)
+	response, err := g.Invoker.Invoke(locallambda.WithTrace(ctx, e.trace), g.FunctionARN, payload)
 	if err != nil {
 		e.refuseFailure(ctx, err)
 		return

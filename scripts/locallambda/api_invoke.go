@@ -3,17 +3,16 @@ package locallambda
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/google/uuid"
+
+	"patchbay/shared/xray"
 )
 
 func (s *Service) routes() http.Handler {
@@ -76,7 +75,7 @@ func readCall(r *http.Request, kind string, limit int) (call, error) {
 	if len(payload) > limit && r.ContentLength > int64(len(payload)) {
 		return call{}, requestTooLarge(strconv.FormatInt(r.ContentLength, 10)+" byte", kind, limit)
 	}
-	c := call{target: to, requestID: uuid.NewString(), payload: payload, trace: r.Header.Get("X-Amzn-Trace-Id")}
+	c := call{target: to, requestID: uuid.NewString(), payload: payload, trace: r.Header.Get(xray.Header)}
 	if c.trace == "" {
 		c.trace = newTrace()
 	}
@@ -120,15 +119,6 @@ func clientContext(encoded string) (string, error) {
 		return "", invalidContent(err)
 	}
 	return compact.String(), nil
-}
-
-// newTrace makes an X-Ray header that says that nobody records it.
-// Source: docs.aws.amazon.com/xray/latest/devguide/xray-concepts.html, "Tracing header".
-func newTrace() string {
-	var random [20]byte
-	rand.Read(random[:])
-	root, parent := hex.EncodeToString(random[:12]), hex.EncodeToString(random[12:])
-	return fmt.Sprintf("Root=1-%08x-%s;Parent=%s;Sampled=0", time.Now().Unix(), root, parent)
 }
 
 func (s *Service) dryRun(w http.ResponseWriter, c call) {

@@ -91,7 +91,7 @@ func (s *Service) Invoke(ctx context.Context, arn string, payload []byte) (*Resp
 	if err != nil {
 		return nil, err
 	}
-	c := call{target: to, requestID: uuid.NewString(), payload: payload, trace: newTrace(), streaming: true}
+	c := call{target: to, requestID: uuid.NewString(), payload: payload, trace: continueTrace(ctx), streaming: true}
 	if err := c.check("RequestResponse", maxRequest); err != nil {
 		return nil, err
 	}

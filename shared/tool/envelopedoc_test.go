@@ -3,8 +3,11 @@ package tool_test
 import (
 	"bytes"
 	"encoding/json"
+	"log/slog"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +15,7 @@ import (
 
 	"patchbay/shared/invoke"
 	"patchbay/shared/mcp"
+	"patchbay/shared/tool"
 )
 
 // Authors in other languages write their tools after docs/envelope.md, so its examples are held to the code.
@@ -34,6 +38,8 @@ func TestEnvelopePage(t *testing.T) {
 			decodeStrictly(t, text, &mcp.CallToolResult{})
 		case "json question":
 			decodeStrictly(t, text, &mcp.InputRequiredResult{})
+		case "json line":
+			checkLine(t, text)
 		case "ndjson":
 			for line := range bytes.Lines(text) {
 				decodeStrictly(t, line, &invoke.Line{})
@@ -44,7 +50,7 @@ func TestEnvelopePage(t *testing.T) {
 			t.Errorf("unexpected block of %q", kind)
 		}
 	}
-	want := map[string]int{"json": 1, "json result": 2, "json question": 1, "ndjson": 1, "python": 1}
+	want := map[string]int{"json": 1, "json result": 2, "json question": 1, "json line": 1, "ndjson": 1, "python": 1}
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("blocks (-want +got):\n%s", diff)
 	}
@@ -65,6 +71,31 @@ func checkRequest(t *testing.T, text []byte) {
 	if diff := cmp.Diff(value(t, string(again)), value(t, string(text))); diff != "" {
 		t.Errorf("request (-code +page):\n%s", diff)
 	}
+}
+
+// checkLine demands that the example has every member of the line that a call of a Go tool leaves, and no other.
+func checkLine(t *testing.T, text []byte) {
+	t.Helper()
+	var log bytes.Buffer
+	handler := tool.NewHandler(returning("done", nil))
+	handler.Log = slog.New(slog.NewJSONHandler(&log, nil))
+	if _, err := handler.Invoke(invocation(t), event(t, nil)); err != nil {
+		t.Fatal(err)
+	}
+	logged, shown := members(t, log.Bytes()), members(t, text)
+	delete(logged, "time") // CloudWatch has it too
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(logged)), slices.Sorted(maps.Keys(shown))); diff != "" {
+		t.Errorf("members of a line (-code +page):\n%s", diff)
+	}
+}
+
+func members(t *testing.T, text []byte) map[string]any {
+	t.Helper()
+	var members map[string]any
+	if err := json.Unmarshal(text, &members); err != nil {
+		t.Fatal(err)
+	}
+	return members
 }
 
 func decodeStrictly(t *testing.T, text []byte, v any) {

@@ -315,6 +315,13 @@ func TestDefectIsLoggedWithItsRequest(t *testing.T) {
 	}
 }
 
+// invocation is the context of a Lambda invocation.
+func invocation(t *testing.T) context.Context {
+	ctx := lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: "i-1"})
+	//lint:ignore SA1029 this is the key that aws-lambda-go uses
+	return context.WithValue(ctx, "x-amzn-trace-id", "Root=1-67891233-abcdef012345678912345678;Sampled=1")
+}
+
 // Every call leaves one line, by which it is found from the dispatcher's, before its answer is complete.
 func TestEveryCallIsLogged(t *testing.T) {
 	t.Parallel()
@@ -340,10 +347,7 @@ func TestEveryCallIsLogged(t *testing.T) {
 				var log bytes.Buffer
 				handler := tool.NewHandler(test.handler)
 				handler.Log = slog.New(slog.NewJSONHandler(&log, nil))
-				ctx := lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: "i-1"})
-				//lint:ignore SA1029 this is the key that aws-lambda-go uses
-				ctx = context.WithValue(ctx, "x-amzn-trace-id", "Root=1-67891233-abcdef012345678912345678;Sampled=1")
-				if answer, err := handler.Invoke(ctx, event(t, edit)); err == nil {
+				if answer, err := handler.Invoke(invocation(t), event(t, edit)); err == nil {
 					_, _ = io.ReadAll(answer)
 				}
 				var record struct {
