@@ -66,7 +66,7 @@ func (d *deployment) newDispatcher(scope constructs.Construct, t tableSet) awsla
 		"PATCHBAY_CACHE_TTL_MS":     strconv.Itoa(d.stage.CacheTTLSeconds * 1000),
 		"PATCHBAY_ANSWER_WITHIN_MS": strconv.Itoa(d.maxCallSeconds() * 1000),
 		"PATCHBAY_DEPLOYMENT":       prefix,
-		"PATCHBAY_METRICS":          "Patchbay",
+		"PATCHBAY_METRICS":          metricNamespace,
 	}
 	if len(d.stage.Origins) > 0 {
 		environment["PATCHBAY_ORIGINS"] = strings.Join(d.stage.Origins, " ")
