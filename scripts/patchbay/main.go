@@ -31,6 +31,6 @@ func command() *cobra.Command {
 	}
 	root.AddCommand(localCommand(), samCommand(), smokeCommand(), synthCommand(),
 		toolCommand(), catalogueCommand(), ledgerCommand(), callsCommand(),
-		conformanceCommand(), benchCommand(), costCommand(), installCommand())
+		conformanceCommand(), benchCommand(), costCommand(), installCommand(), versionCommand())
 	return root
 }
