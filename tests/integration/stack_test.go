@@ -52,6 +52,7 @@ func run(m *testing.M) int {
 		started, err := start(context.Background(), localstack.Options{
 			Functions:  s.functions,
 			Principals: s.principals,
+			Dispatcher: counted,
 			// Kept from run to run, so that only what changed is built again.
 			Data: dataOf(s.name),
 		})

@@ -5,7 +5,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"log"
 	"math"
+	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
 )
@@ -32,6 +34,7 @@ type zone struct {
 func main() { lambda.Start(quote) }
 
 func quote(_ context.Context, event Event) (Quote, error) {
+	log.Printf("quote for %q, trace %s", event.Destination, os.Getenv("_X_AMZN_TRACE_ID"))
 	zone, err := zoneOf(event.Destination)
 	if err != nil {
 		return Quote{}, err
