@@ -160,7 +160,8 @@ func (e *AppError) Unwrap() error { return e.cause }
 // in templates that tools read, and the options.
 func (o *Options) context() (map[string]any, error) {
 	values := map[string]any{
-		"aws:cdk:enable-path-metadata":          true,
+		// SAM would take functions' names from the paths, and warns of every one that it does not understand.
+		"aws:cdk:enable-path-metadata":          !o.Local,
 		"aws:cdk:enable-asset-metadata":         true,
 		"aws:cdk:disable-creation-stack-traces": true,
 		"aws:cdk:bundling-stacks":               []string{"**"},
