@@ -58,6 +58,8 @@ var (
 const existingFunction = "arn:aws:lambda:eu-west-1:123456789012:function:shipping-quote:live"
 
 func synthesize(stageSettings string) *front {
+	constructing.Lock()
+	defer constructing.Unlock()
 	stage, err := settings.Parse([]byte(`{"name":"tools","stages":{"prod":`+stageSettings+`}}`), "prod", "")
 	if err != nil {
 		panic(err)
