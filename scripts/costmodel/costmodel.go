@@ -72,11 +72,11 @@ type Workload struct {
 	Tools, Alarms, Secrets float64
 }
 
-// The dispatcher's metrics: so many for all calls and again for each tool, and one for each reason of refusals. Those
-// that had no data in an hour are not billed for it.
+// The dispatcher's metrics, see package dispatcher/metrics: so many for all calls and again for each tool; and further
+// ones, of cold starts and of refusals by reason. Those that had no data in an hour are not billed for it.
 const (
-	metricsEach    = 8
-	refusalReasons = 12
+	metricsEach    = 7
+	furtherMetrics = 13
 )
 
 // Typical is a tool that asks something else over HTTP.
@@ -142,7 +142,7 @@ func (w Workload) Further() []Row {
 
 // Monthly is what a deployment costs whatever the number of calls is.
 func (w Workload) Monthly() []Row {
-	metrics := metricsEach*(w.Tools+1) + refusalReasons
+	metrics := metricsEach*(w.Tools+1) + furtherMetrics
 	return []Row{
 		{fmt.Sprintf("alarms: %g", w.Alarms), w.Alarms * alarm.USD},
 		{"the dashboard", dashboard.USD},

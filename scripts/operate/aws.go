@@ -13,8 +13,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	dbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go/logging"
+
+	"patchbay/shared/seal"
 )
 
 // signInWait bounds the search for credentials: where there are none, the SDK asks a metadata service that no laptop
@@ -43,6 +46,7 @@ func openAWS(ctx context.Context, options Options) (*Target, error) {
 		Name:          options.Deployment,
 		DB:            dynamodb.NewFromConfig(cfg),
 		Tables:        place.tables,
+		Keys:          &seal.Stored{Client: secretsmanager.NewFromConfig(cfg), ID: options.Deployment + "/seal-keys"},
 		logs:          &cloudWatch{logs},
 		functions:     functions{lambda.NewFromConfig(cfg)},
 		auditor:       &cloudWatchAuditor{client: logs, group: place.audit, who: aws.ToString(identity.Arn)},

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"patchbay/shared/seal"
 )
 
 // Options say where to act. The zero value is the local stack on the data folder .patchbay.
@@ -34,6 +36,9 @@ type Target struct {
 	Name   string
 	DB     *dynamodb.Client
 	Tables Tables
+	// Keys is where the keys are kept that seal what calls remember between their rounds; nil for the local stack, which
+	// keeps them in a file of its data folder.
+	Keys *seal.Stored
 
 	logs      logSource
 	functions functions

@@ -30,7 +30,7 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.AddCommand(localCommand(), samCommand(), smokeCommand(), synthCommand(),
-		toolCommand(), catalogueCommand(), ledgerCommand(), callsCommand(),
+		toolCommand(), catalogueCommand(), ledgerCommand(), callsCommand(), keysCommand(),
 		conformanceCommand(), benchCommand(), costCommand(), installCommand(), versionCommand())
 	return root
 }

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"patchbay/scripts/localdb"
 	"patchbay/scripts/localstack"
@@ -28,6 +30,7 @@ import (
 	"patchbay/shared/contract"
 	"patchbay/shared/ledger"
 	"patchbay/shared/registry"
+	"patchbay/shared/seal"
 )
 
 // operator runs levers, as the program that people run, on one target.
@@ -35,6 +38,8 @@ type operator struct {
 	program string
 	flags   []string
 	env     []string
+	// config is that of the deployment's services; zero on the local stack.
+	config aws.Config
 
 	db             *dynamodb.Client
 	registry, book string // tables
@@ -111,7 +116,7 @@ func deployedOperator(t *testing.T, program string) (*operator, *cloudwatchlogs.
 			"AWS_ENDPOINT_URL=" + moto.URL, "AWS_ACCESS_KEY_ID=operator", "AWS_SECRET_ACCESS_KEY=x",
 			"AWS_CONFIG_FILE=" + os.DevNull, "AWS_SHARED_CREDENTIALS_FILE=" + os.DevNull,
 		},
-		db: db, registry: deployed + "-registry", book: deployed + "-ledger",
+		config: config, db: db, registry: deployed + "-registry", book: deployed + "-ledger",
 		versions: deployVersions(t, config), audit: func(t *testing.T) string { return logged(t, logs, operatorsLog) },
 	}
 	o.gone = o.versions[0] + "999"
@@ -460,6 +465,51 @@ func putLines(
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A key is replaced in three steps, and no step shows one.
+func TestKeysOfADeployment(t *testing.T) {
+	t.Parallel()
+	o, _ := deployedOperator(t, program(t))
+	config := o.config
+	digits := strings.Repeat("0123456789abcdef", 4)
+	secrets := secretsmanager.NewFromConfig(config)
+	_, err := secrets.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{
+		Name: aws.String(deployed + "/seal-keys"), SecretString: aws.String(`{"version":1,"generated":"` + digits + `"}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	run := func(args ...string) []string {
+		text := o.must(t, append([]string{"keys"}, args...)...)
+		said = append(said, text)
+		return strings.Split(strings.TrimSpace(text), "\n")
+	}
+	first := strings.Fields(run("show")[0])[0]
+	staged := run("stage")
+	if len(staged) != 2 || !strings.Contains(staged[1], "opens only") {
+		t.Fatalf("staged %q", staged)
+	}
+	second := strings.Fields(staged[1])[0]
+	if promoted := run("promote", second); !strings.Contains(promoted[1], second+" ") ||
+		!strings.Contains(promoted[1], "seals") || !strings.Contains(promoted[0], "opens only") {
+		t.Errorf("promoted %q", promoted)
+	}
+	o.refused(t, []string{second}, "keys", "drop", second)
+	if left := run("drop", first); len(left) != 1 || !strings.Contains(left[0], second) {
+		t.Errorf("left %q", left)
+	}
+	ring, err := seal.Stored{Client: secrets, ID: deployed + "/seal-keys"}.Load(t.Context())
+	if err != nil || len(ring.Keys) != 1 {
+		t.Fatalf("%d keys, %v", len(ring.Keys), err)
+	}
+	for _, text := range append(said, o.audit(t)) {
+		if strings.Contains(text, digits) || strings.Contains(text, hex.EncodeToString(ring.Keys[0].Secret[:])) {
+			t.Errorf("shows a key: %s", text)
+		}
+	}
+	wantAudit(t, o, `"keys promote","on":"`+second+`","outcome":"done"`, `"keys drop","on":"`+second+`","outcome":"failed"`)
 }
 
 // Without its audit record nothing is done, and what is missing is named with where it was looked for.

@@ -116,6 +116,16 @@ func (n operatorNames) levers(existing []string) []lever {
 			},
 		},
 		{
+			name: "keys", audited: true,
+			// Whoever may change the keys can read them: the commands do not show them.
+			statements: []*awsiam.PolicyStatementProps{
+				permit([]string{n.arn("secretsmanager", "secret", sealKeysName(n.prefix)+"-??????",
+					awscdk.ArnFormat_COLON_RESOURCE_NAME)},
+					"secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue",
+					"secretsmanager:UpdateSecretVersionStage"),
+			},
+		},
+		{
 			name: "publish",
 			// For teams whose stacks are deployed with their own rights. Where CloudFormation has a role of its own, that
 			// needs the right to invoke the registrar, without the condition.

@@ -94,6 +94,12 @@ func TestPoliciesOfLevers(t *testing.T) {
 			{[]string{"dynamodb:GetItem", "dynamodb:Query"}, []string{registry}, leading + "HEAD,SNAP#*"},
 			audit,
 		},
+		"keys": {
+			{[]string{
+				"secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue", "secretsmanager:UpdateSecretVersionStage",
+			}, []string{arn + "secretsmanager" + here + "secret:tools-prod/seal-keys-??????"}, ""},
+			audit,
+		},
 		"publish": {
 			{[]string{"lambda:InvokeFunction"}, []string{functions + "tools-prod-registrar"},
 				"ForAnyValue:StringEquals aws:CalledVia cloudformation.amazonaws.com"},
@@ -111,7 +117,8 @@ func TestPoliciesOfLevers(t *testing.T) {
 	}
 	slices.Sort(names)
 	want := []string{
-		"tools-prod-calls", "tools-prod-catalogue", "tools-prod-ledger", "tools-prod-publish", "tools-prod-tool-switch",
+		"tools-prod-calls", "tools-prod-catalogue", "tools-prod-keys", "tools-prod-ledger", "tools-prod-publish",
+		"tools-prod-tool-switch",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("policies (-want +got):\n%s", diff)
@@ -123,7 +130,7 @@ func TestPoliciesStayInTheDeployment(t *testing.T) {
 	t.Parallel()
 	own := regexp.MustCompile(
 		`^arn:aws:[a-z]+:eu-west-1:123456789012:[a-z-]+[:/](/(aws/(lambda|apigateway)|patchbay)/)?tools-prod[-/:]`)
-	for _, name := range []string{"tool-switch", "catalogue", "ledger", "calls", "publish"} {
+	for _, name := range []string{"tool-switch", "catalogue", "ledger", "calls", "keys", "publish"} {
 		for _, s := range plain().policy(t, name) {
 			for _, action := range s.actions {
 				if strings.Contains(action, "*") {

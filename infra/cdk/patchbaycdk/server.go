@@ -58,8 +58,8 @@ type Server struct {
 	// API is the REST API in front, and URL the address of the MCP endpoint.
 	API awsapigateway.RestApi
 	URL *string
-	// Policies let people use the levers, by lever: tool-switch, catalogue, ledger, calls and publish. They are attached
-	// to nobody.
+	// Policies let people use the levers, by lever: tool-switch, catalogue, ledger, calls, keys and publish. They are
+	// attached to nobody.
 	Policies map[string]awsiam.ManagedPolicy
 
 	tools *toolset
