@@ -3,6 +3,8 @@ package patchbaycdk
 import (
 	"encoding/json"
 	"maps"
+	"os/exec"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -63,6 +65,31 @@ func TestAlarmsNameTheirRunbook(t *testing.T) {
 		}
 		if len(description) > 900 { // CloudWatch takes 1,024, and the address becomes longer
 			t.Errorf("%s: the description has %d characters", name, len(description))
+		}
+	}
+}
+
+// The commands are those of the program, with the flags that they are named with.
+func TestAlarmsNameCommandsThatExist(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "patchbay")
+	if out, err := exec.Command("go", "build", "-o", program, "patchbay/scripts/patchbay").CombinedOutput(); err != nil {
+		t.Fatalf("building the program: %v\n%s", err, out)
+	}
+	for _, command := range []string{showCatalogue, showRecord, showCall, smoke} {
+		words, flag := []string{}, ""
+		for _, word := range strings.Fields(command) {
+			switch {
+			case strings.HasPrefix(word, "--"):
+				flag = word
+			case word == strings.ToLower(word):
+				words = append(words, word)
+			}
+		}
+		help, err := exec.Command(program, append(words, "--help")...).CombinedOutput()
+		if err != nil || !strings.Contains(string(help), "patchbay "+strings.Join(words, " ")+" ") ||
+			!strings.Contains(string(help), flag) {
+			t.Errorf("%s: %v\n%s", command, err, help)
 		}
 	}
 }
