@@ -1,5 +1,5 @@
-// Command registrar is the Lambda function behind the custom resource Custom::PatchbayTools: it publishes the tools of a
-// CloudFormation stack into the catalogue, and withdraws them. It only wires; what it does is package resource.
+// Command registrar is the Lambda function behind the custom resource Custom::PatchbayTools: it publishes the tools of
+// a CloudFormation stack into the catalogue, and withdraws them. It only wires; what it does is package resource.
 package main
 
 import (

@@ -90,6 +90,10 @@ func (h *Handler) checkFunction(ctx context.Context, log *slog.Logger, tool regi
 			"function", tool.Function, "error", err)
 		return nil
 	}
+	if isCode(err, "AccessDeniedException") {
+		return fmt.Errorf("the registrar may not read function %s; allowed: functions named %s-tool-…, and those that the "+
+			"server's settings name under functions, since it may call no other: %w", tool.Function, h.Deployment, err)
+	}
 	if notFound(err) {
 		return fmt.Errorf("function version %s does not exist", tool.Function)
 	}

@@ -183,8 +183,8 @@ func kind(value any) string {
 // longestPublisher is the length of a logical id that is told in full.
 const longestPublisher = 40
 
-// publisherName is a resource within its stack, in the catalogue's HEAD, which has little room: a long logical id is cut
-// and told apart by its digest.
+// publisherName is a resource within its stack, in the catalogue's HEAD, which has little room: a long logical id is
+// cut and told apart by its digest.
 func publisherName(logicalID string) string {
 	if len(logicalID) <= longestPublisher {
 		return logicalID
