@@ -22,7 +22,10 @@ func main() {
 
 func synth() error {
 	app := awscdk.NewApp(nil)
-	const functions = "../../functions"
+	functions := "../../functions"
+	if given, ok := app.Node().TryGetContext(jsii.String("functions")).(string); ok {
+		functions = given
+	}
 	stage, err := patchbaycdk.ReadStage(app, "patchbay.json", functions)
 	if err != nil {
 		return err

@@ -31,7 +31,8 @@ func (s *Stack) synthesize(ctx context.Context) error {
 	fmt.Fprintf(s.options.Progress, "synthesizing the template of stage %s for this machine\n", s.options.Stage)
 	written, err := cdkapp.Synth(ctx, cdkapp.Options{
 		Module: s.options.Root, App: s.options.CDK, Stage: s.options.Stage, Local: true,
-		Output: filepath.Join(s.options.Data, "cdk.out"), Progress: s.options.Progress,
+		Context: map[string]string{"functions": s.options.Functions},
+		Output:  filepath.Join(s.options.Data, "cdk.out"), Progress: s.options.Progress,
 	})
 	if err != nil {
 		return err
