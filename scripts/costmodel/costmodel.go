@@ -147,7 +147,10 @@ func (w Workload) Monthly() []Row {
 		{fmt.Sprintf("alarms: %g", w.Alarms), w.Alarms * alarm.USD},
 		{"the dashboard", dashboard.USD},
 		{fmt.Sprintf("secrets: %g", w.Secrets), w.Secrets * keyRing.USD},
-		{fmt.Sprintf("at most, %g custom metrics of %g tools, while they are called", metrics, w.Tools), metrics * metric.USD},
+		{
+			fmt.Sprintf("at most, %g custom metrics of %g tools, while they are called", metrics, w.Tools),
+			metrics * metric.USD,
+		},
 	}
 }
 

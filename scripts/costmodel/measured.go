@@ -11,9 +11,9 @@ import (
 // warmCall is the figure of `bench` that the overhead is taken from.
 const warmCall = "warm call, 1 client, p50"
 
-// Overhead returns from the figures of `bench --json` how many milliseconds a call takes beside its tool's work: a whole
-// warm call there, of a tool that does nothing. Lambda gives a function of 256 MB a seventh of a processor, so it is a
-// lower bound of what is billed.
+// Overhead returns from the figures of `bench --json` how many milliseconds a call takes beside its tool's work: a
+// whole warm call there, of a tool that does nothing. Lambda gives a function of 256 MB a seventh of a processor, so it
+// is a lower bound of what is billed.
 func Overhead(figures []byte) (float64, error) {
 	var report benchmark.Report
 	if err := json.Unmarshal(figures, &report); err != nil {

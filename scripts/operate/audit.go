@@ -61,8 +61,8 @@ func (e *auditError) Unwrap() error { return e.err }
 // outcomeWait bounds the writing of the record after an act, which is written though the operator interrupts it.
 const outcomeWait = 10 * time.Second
 
-// Do writes that the act is attempted, does it, and writes what came of it. Nothing is done when the first record cannot
-// be written. do may add details of what it did to the act.
+// Do writes that the act is attempted, does it, and writes what came of it. Nothing is done when the first record
+// cannot be written. do may add details of what it did to the act.
 func (t *Target) Do(ctx context.Context, act Act, do func(*Act) error) error {
 	id := rand.Text()
 	if err := t.auditor.write(ctx, t.record(id, act, outcomeAttempt)); err != nil {

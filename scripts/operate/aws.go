@@ -100,6 +100,6 @@ func (p place) explain(err error) error {
 }
 
 func (p place) missing(what string, err error) error {
-	return fmt.Errorf("%w: %s; looked for %s in account %s, region %s: is the name right, and --region and --profile? (%w)",
-		ErrNoDeployment, p.deployment, what, p.account, p.region, err)
+	return fmt.Errorf("%w: %s; looked for %s in account %s, region %s: is the name right, and --region and --profile? "+
+		"(%w)", ErrNoDeployment, p.deployment, what, p.account, p.region, err)
 }

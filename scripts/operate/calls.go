@@ -92,8 +92,8 @@ func (s *callSearch) gateway(ctx context.Context) error {
 	return nil
 }
 
-// dispatchers are the ids by which the dispatcher's lines are found: the request's, and that of the invocation, which the
-// access log names, for a dispatcher that ended before it wrote a line.
+// dispatchers are the ids by which the dispatcher's lines are found: the request's, and that of the invocation, which
+// the access log names, for a dispatcher that ended before it wrote a line.
 func (s *callSearch) dispatchers(id string) []string {
 	ids := []string{id}
 	for _, line := range s.call.Lines {

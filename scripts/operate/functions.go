@@ -19,8 +19,8 @@ const parallelChecks = 8
 // functions tells which function versions exist.
 type functions struct{ client *lambda.Client }
 
-// MissingFunctions returns those of the qualified ARNs that Lambda does not have, and those that the operator may not ask
-// about, as of another account's functions; both sorted.
+// MissingFunctions returns those of the qualified ARNs that Lambda does not have, and those that the operator may not
+// ask about, as of another account's functions; both sorted.
 func (t *Target) MissingFunctions(ctx context.Context, arns []string) (missing, unknown []string, err error) {
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)

@@ -165,8 +165,8 @@ func findSource(history registry.History, name string) (registry.SourceHistory, 
 	if len(found) == 1 {
 		return found[0], nil
 	}
-	return registry.SourceHistory{}, fmt.Errorf("%q is not one source, or one stack, of the catalogue; there are: %s", name,
-		strings.Join(names, ", "))
+	return registry.SourceHistory{}, fmt.Errorf("%q is not one source, or one stack, of the catalogue; there are: %s",
+		name, strings.Join(names, ", "))
 }
 
 func (c shownCatalogue) write(out io.Writer) error {
@@ -223,9 +223,9 @@ func catalogueRollbackCommand(at *where) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "rollback SOURCE [SNAPSHOT]",
 		Short: "Serve again what a source published before",
-		Long: `Publishes the contents of a snapshot that the source has superseded, the last one when none is named, after looking
-whether every function version in it still exists. The code is that of then, too: an entry names a version. It lasts
-until the source is deployed again. SOURCE is as "catalogue show" says it, or the name of the stack in it.`,
+		Long: `Publishes the contents of a snapshot that the source has superseded, the last one when none is named, after
+looking whether every function version in it still exists. The code is that of then, too: an entry names a version. It
+lasts until the source is deployed again. SOURCE is as "catalogue show" says it, or the name of the stack in it.`,
 		Example: "  patchbay catalogue rollback shop-prod --deployment shop-prod",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -318,8 +318,8 @@ func choose(source registry.SourceHistory, named []string) (registry.Snapshot, e
 			return kept, nil
 		}
 	}
-	return registry.Snapshot{}, fmt.Errorf("%s has no snapshot %s to roll back to; `catalogue show` lists those that are kept",
-		source.Source, named[0])
+	return registry.Snapshot{}, fmt.Errorf("%s has no snapshot %s to roll back to; `catalogue show` lists those that are "+
+		"kept", source.Source, named[0])
 }
 
 // write says what would change.
@@ -351,8 +351,8 @@ func (r rollback) run(ctx context.Context, target *operate.Target, act *operate.
 		return err
 	}
 	act.Details["published"] = receipt.Snapshot
-	_, err = fmt.Fprintf(out, "done, as snapshot %s; within 10 seconds every instance goes by it. The next deployment of the "+
-		"source publishes its own contents again.\n", receipt.Snapshot)
+	_, err = fmt.Fprintf(out, "done, as snapshot %s; within 10 seconds every instance goes by it. The next deployment of "+
+		"the source publishes its own contents again.\n", receipt.Snapshot)
 	return err
 }
 

@@ -25,10 +25,10 @@ func costCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "cost",
 		Short: "Say what calls cost on AWS, from given or measured durations",
-		Long: fmt.Sprintf(`Multiplies the prices of %s, %s, by what a call does, and prints tables in Markdown. The durations are
-flags: those of your tools are in the REPORT lines of their logs, as Billed Duration. --figures takes the dispatcher's
-part from what ./scripts/bench --json measured. Free tiers, storage and what AWS charges for a cold start beside its
-duration are left out.`, costmodel.Region, costmodel.AsOf),
+		Long: fmt.Sprintf(`Multiplies the prices of %s, %s, by what a call does, and prints tables in Markdown. The durations
+are flags: those of your tools are in the REPORT lines of their logs, as Billed Duration. --figures takes the
+dispatcher's part from what ./scripts/bench --json measured. Free tiers, storage and what AWS charges for
+a cold start beside its duration are left out.`, costmodel.Region, costmodel.AsOf),
 		Example: "  patchbay cost --tool-ms 250 --tool-mb 512\n  patchbay cost --figures bench.json --prices",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -13,18 +13,18 @@ import (
 )
 
 // errNoKeys means that there is no ring to change on the local stack.
-var errNoKeys = errors.New("the local stack keeps its keys in seal-keys.json of its data folder, and makes new ones when " +
-	"that file is gone; name a deployment with --deployment")
+var errNoKeys = errors.New("the local stack keeps its keys in seal-keys.json of its data folder, and makes new ones " +
+	"when that file is gone; name a deployment with --deployment")
 
 func keysCommand() *cobra.Command {
 	var at where
 	command := &cobra.Command{
 		Use:   "keys",
 		Short: "Show or change the keys that seal what calls remember between their rounds",
-		Long: `To replace the key without refusing a call that is under way: "keys stage", wait 10 minutes until every instance has
-read the new one, "keys promote" it, wait a day until nothing is on its way that the old one sealed, "keys drop" the old
-one. After a key was seen by somebody: the same without waiting; calls that are between two rounds begin again. The keys
-themselves are never shown.`,
+		Long: `To replace the key without refusing a call that is under way: "keys stage", wait 10 minutes until every
+instance has read the new one, "keys promote" it, wait a day until nothing is on its way that the old one sealed, "keys
+drop" the old one. After a key was seen by somebody: the same without waiting; calls that are between two rounds
+begin again. The keys themselves are never shown.`,
 	}
 	at.flags(command)
 	command.AddCommand(

@@ -180,9 +180,9 @@ func ledgerResolveCommand(at *where, of *ledgerRecord) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "resolve ID|KEY --result FILE | --free",
 		Short: "Say how a call ended whose outcome is unknown",
-		Long: `Find out first what the call has done, in the system that it acts on. Then either --result: the call is answered
-from now on with that result, a CallToolResult as JSON; or --free: it has done nothing, and may run again. A record in
-any other state than unknown is left alone.`,
+		Long: `Find out first what the call has done, in the system that it acts on. Then either --result: the call is
+answered from now on with that result, a CallToolResult as JSON; or --free: it has done nothing, and may run again. A
+record in any other state than unknown is left alone.`,
 		Example: `  echo '{"content":[{"type":"text","text":"Sent at 10:04."}]}' > sent.json
   patchbay ledger resolve 5f0c…e1 --result sent.json --deployment shop-prod
   patchbay ledger resolve 5f0c…e1 --free --deployment shop-prod`,
@@ -207,7 +207,8 @@ any other state than unknown is left alone.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&found.file, "result", "", "the file with the result that the call is answered with; - is standard input")
+	flags.StringVar(&found.file, "result", "", "the file with the result that the call is answered with; - is standard "+
+		"input")
 	flags.BoolVar(&found.free, "free", false, "the call has done nothing, and may run")
 	command.MarkFlagsOneRequired("result", "free")
 	command.MarkFlagsMutuallyExclusive("result", "free")

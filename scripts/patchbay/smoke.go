@@ -26,9 +26,9 @@ func smokeCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "smoke URL",
 		Short: "Check a running server from outside, in under a minute",
-		Long: `Asks the server what it is and which tools it has, calls one that says that it only reads, looks at streaming, at
-an earlier revision, and at the answers to requests that are wrong. Each check is one line: ok, failed or skipped. The
-exit status is 1 when one failed. No tool is called that does not say that it only reads.`,
+		Long: `Asks the server what it is and which tools it has, calls one that says that it only reads, looks at streaming,
+at an earlier revision, and at the answers to requests that are wrong. Each check is one line: ok, failed or skipped.
+The exit status is 1 when one failed. No tool is called that does not say that it only reads.`,
 		Example: "  patchbay smoke http://127.0.0.1:8787/mcp\n" +
 			"  patchbay smoke https://mcp.example.com/mcp --header 'Authorization: Bearer …' \\\n" +
 			`    --tool get_weather --arguments '{"location":"Oslo"}'`,
@@ -48,8 +48,8 @@ exit status is 1 when one failed. No tool is called that does not say that it on
 		"may be repeated")
 	set.StringVar(&options.Tool, "tool", "", "the tool to call (default the first that only reads and whose schema gives "+
 		"arguments)")
-	set.StringVar(&flags.arguments, "arguments", "", "the arguments of --tool, as one JSON object (default what its schema "+
-		"gives)")
+	set.StringVar(&flags.arguments, "arguments", "", "the arguments of --tool, as one JSON object (default what its "+
+		"schema gives)")
 	set.StringVar(&options.StreamingTool, "streaming-tool", "", "a tool whose progress must be seen")
 	set.StringVar(&flags.streamingArguments, "streaming-arguments", "", "the arguments of --streaming-tool")
 	set.BoolVar(&flags.asJSON, "json", false, "write JSON")

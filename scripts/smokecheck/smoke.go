@@ -81,8 +81,8 @@ func (r *Report) Failed() int {
 	return failed
 }
 
-// Run checks a server. tell, which may be nil, gets each check when it is done. The error is about the options: a server
-// that does not answer fails its checks.
+// Run checks a server. tell, which may be nil, gets each check when it is done. The error is about the options: a
+// server that does not answer fails its checks.
 func Run(ctx context.Context, options Options, tell func(Check)) (*Report, error) {
 	endpoint, err := url.Parse(options.URL)
 	if err != nil || endpoint.Host == "" || (endpoint.Scheme != "http" && endpoint.Scheme != "https") {

@@ -375,8 +375,8 @@ func testLedgerLever(t *testing.T, o *operator) {
 	}
 }
 
-// A call's lines are found by the id that its answer names: the gateway's, the dispatcher's, the tool's, also those of a
-// crash, which know no id.
+// A call's lines are found by the id that its answer names: the gateway's, the dispatcher's, the tool's, also those of
+// a crash, which know no id.
 func TestCallsOnTheLocalStack(t *testing.T) {
 	t.Parallel()
 	o := localOperator(t, program(t))
@@ -431,8 +431,8 @@ func TestCallsOnADeployment(t *testing.T) {
 		"START RequestId: t-2 Version: 1\n", "a line that knows no id\n", `{"msg":"call","requestId":"`+id+`"}`,
 		"REPORT RequestId: t-2 Duration: 2 ms\n", "START RequestId: t-3 Version: 1\n", "another call's\n")
 	text := o.must(t, "calls", id)
-	for _, part := range []string{"httpMethod=POST", "START RequestId: d-2", "REPORT RequestId: d-2", "START RequestId: t-2",
-		"a line that knows no id", "REPORT RequestId: t-2"} {
+	for _, part := range []string{"httpMethod=POST", "START RequestId: d-2", "REPORT RequestId: d-2",
+		"START RequestId: t-2", "a line that knows no id", "REPORT RequestId: t-2"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("does not have %q:\n%s", part, text)
 		}
@@ -509,7 +509,8 @@ func TestKeysOfADeployment(t *testing.T) {
 			t.Errorf("shows a key: %s", text)
 		}
 	}
-	wantAudit(t, o, `"keys promote","on":"`+second+`","outcome":"done"`, `"keys drop","on":"`+second+`","outcome":"failed"`)
+	wantAudit(t, o, `"keys promote","on":"`+second+`","outcome":"done"`,
+		`"keys drop","on":"`+second+`","outcome":"failed"`)
 }
 
 // Without its audit record nothing is done, and what is missing is named with where it was looked for.

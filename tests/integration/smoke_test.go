@@ -152,7 +152,8 @@ func TestSmokeFindsWhatIsBroken(t *testing.T) {
 		check string
 		seen  string
 	}{
-		"no discover":      {refuses("server/discover", 404, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}`), "discover", "-32601"},
+		"no discover": {refuses("server/discover", 404,
+			`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}`), "discover", "-32601"},
 		"another revision": {says("server/discover", "2026-07-28", "2031-01-01"), "discover", "2025-11-25"},
 		"no cache hints":   {says("tools/list", `"ttlMs"`, `"ttl"`), "list", "without ttlMs"},
 		"a wrong scope":    {says("tools/list", `"cacheScope":"public"`, `"cacheScope":"shared"`), "list", "shared"},
@@ -253,7 +254,7 @@ func TestSmokeCommand(t *testing.T) {
 	t.Parallel()
 	patchbay := program(t)
 	output, err := exec.CommandContext(t.Context(), patchbay, "smoke", fixtures.URL).CombinedOutput()
-	if lines := strings.Count(string(output), "\n"); err != nil || lines != 11 || strings.Contains(string(output), "failed") {
+	if text := string(output); err != nil || strings.Count(text, "\n") != 11 || strings.Contains(text, "failed") {
 		t.Errorf("a healthy server: %v\n%s", err, output)
 	}
 	url := broken(t, refuses("initialize", 500, ""))

@@ -27,8 +27,8 @@ type release struct {
 	Formats []format `json:"formats"`
 }
 
-// format is a form of stored, sealed or sent data. Golden are files of it as that release wrote them, which the tests of
-// its package read, with their SHA-256; where there are none, Why says why none are needed.
+// format is a form of stored, sealed or sent data. Golden are files of it as that release wrote them, which the tests
+// of its package read, with their SHA-256; where there are none, Why says why none are needed.
 type format struct {
 	Name     string            `json:"name"`
 	File     string            `json:"file"`
@@ -102,9 +102,9 @@ func TestFormatsAreThoseOfTheRelease(t *testing.T) {
 		if !there {
 			t.Errorf("release %s has the format %q at %s, which is not there", version.Version, f.Name, at)
 		} else if got != f.Version {
-			t.Errorf("%s is %s, and in release %s %q is %s. Once that is released: raise the version in shared/version, copy its "+
-				"file in tests/rules/testdata, keep a golden file of the new form beside the old ones, and say in CHANGELOG.md "+
-				"what it means for an upgrade", at, got, version.Version, f.Name, f.Version)
+			t.Errorf("%s is %s, and in release %s %q is %s. Once that is released: raise the version in shared/version, copy "+
+				"its file in tests/rules/testdata, keep a golden file of the new form beside the old ones, and say in "+
+				"CHANGELOG.md what it means for an upgrade", at, got, version.Version, f.Name, f.Version)
 		}
 		delete(inCode, at)
 	}
@@ -180,8 +180,8 @@ func sealedPrefix(t *testing.T) string {
 	return match[1]
 }
 
-// What a release wrote is kept as it was, and read by the tests of this one; a new version of a format has a golden file
-// of its own and a line in the changelog.
+// What a release wrote is kept as it was, and read by the tests of this one; a new version of a format has a golden
+// file of its own and a line in the changelog.
 func TestGoldenFilesOfEveryReleaseAreKeptAndRead(t *testing.T) {
 	t.Parallel()
 	versions, all := releases(t)

@@ -1,0 +1,110 @@
+package costmodel
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The figures of the design's own calculation: see the cost model there.
+func TestTypicalCall(t *testing.T) {
+	t.Parallel()
+	if got := Total(Typical().Calls()); got != 4.61 {
+		t.Errorf("a million calls cost %g, want 4.61", got)
+	}
+	further := map[string]float64{}
+	for _, row := range Typical().Further() {
+		further[row.What] = row.USD
+	}
+	if got := further["recorded calls (idempotency), results of 1 KB"]; got != 2 {
+		t.Errorf("recording costs %g, want 1 read and 3 writes: 2.00", got)
+	}
+	if got := further["log lines of 2 KB"]; got != 1 {
+		t.Errorf("logs cost %g, want 1", got)
+	}
+}
+
+// Durations and memory multiply; a result takes whole write units.
+func TestWhatCostsGrowWith(t *testing.T) {
+	t.Parallel()
+	slow := Typical()
+	slow.ToolMS, slow.ToolMB = 10_000, 1024
+	rows := slow.Calls()
+	if got := rows[4].USD; got < 133 || got > 134 {
+		t.Errorf("10 s at 1 GB cost %g, want 133.33", got)
+	}
+	if got := rows[2].USD; got < 33 || got > 34 {
+		t.Errorf("a dispatcher that waits 10 s costs %g, want 33.4", got)
+	}
+	for kb, want := range map[float64]float64{0: 1, 0.1: 1, 1: 1, 1.5: 2, 40: 40} {
+		if got := units(kb, 1); got != want {
+			t.Errorf("%g KB are %g units, want %g", kb, got, want)
+		}
+	}
+}
+
+func TestCheckRefusesNonsense(t *testing.T) {
+	t.Parallel()
+	if err := Typical().Check(); err != nil {
+		t.Error(err)
+	}
+	for name, change := range map[string]func(*Workload){
+		"the tool's duration is 0": func(w *Workload) { w.ToolMS = 0 },
+		"overhead is -1":           func(w *Workload) { w.OverheadMS = -1 },
+	} {
+		w := Typical()
+		change(&w)
+		if err := w.Check(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestOverheadOfMeasuredCalls(t *testing.T) {
+	t.Parallel()
+	got, err := Overhead([]byte(`{"rows":[{"part":"b","what":"warm call, 1 client, p99","unit":"ns","measured":9e6},
+		{"part":"b","what":"warm call, 1 client, p50","unit":"ns","measured":2.8e6}]}`))
+	if err != nil || got != 2.8 {
+		t.Errorf("got %g, %v", got, err)
+	}
+	for _, bad := range []string{`{}`, `x`} {
+		if got, err := Overhead([]byte(bad)); err == nil {
+			t.Errorf("%s gives %g", bad, got)
+		}
+	}
+	// The name of the figure is the bench's.
+	source, err := os.ReadFile("../benchmark/warm.go")
+	if err != nil || !strings.Contains(string(source), `"warm call, %s, p%d"`) {
+		t.Errorf("bench does not call its figure %q any more: %v", warmCall, err)
+	}
+}
+
+var (
+	table  = regexp.MustCompile("(?s)<!-- cost -->\n(.*?)\n<!-- /cost -->")
+	priced = regexp.MustCompile("(?s)<!-- prices -->\n(.*?)\n<!-- /prices -->")
+)
+
+// What the documentation says of costs is what the command says.
+func TestTablesInTheDocumentation(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, name := range []string{"README.md", "docs/operate.md"} {
+		content, err := os.ReadFile(filepath.Join("..", "..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for want, marked := range map[string]*regexp.Regexp{Typical().Markdown(): table, PricesMarkdown(): priced} {
+			for _, match := range marked.FindAllStringSubmatch(string(content), -1) {
+				found++
+				if strings.TrimSpace(match[1]) != strings.TrimSpace(want) {
+					t.Errorf("a table of %s is stale; `go tool patchbay cost --prices` prints:\n%s", name, want)
+				}
+			}
+		}
+	}
+	if found < 2 {
+		t.Errorf("the documentation has %d tables of costs between <!-- cost --> marks, want the costs and the prices", found)
+	}
+}
