@@ -3,6 +3,7 @@ package patchbaycdk
 import (
 	"encoding/json"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
@@ -50,10 +51,12 @@ func TestAlarms(t *testing.T) {
 	}
 }
 
+// book is the last line of an alarm's description.
+var book = regexp.MustCompile(`\nRunbook: docs/operate\.md#([a-z-]+)\. First: go tool patchbay (.+)$`)
+
 // Each alarm says what to do: a section that exists, and a command that can be typed.
 func TestAlarmsNameTheirRunbook(t *testing.T) {
 	t.Parallel()
-	book := regexp.MustCompile(`\nRunbook: docs/operate\.md#([a-z-]+)\. First: go tool patchbay (.+)$`)
 	commands := regexp.MustCompile(`^(smoke https://\S+/mcp|catalogue show --deployment tools-prod|` +
 		`ledger show RECORD --deployment tools-prod|calls REQUEST_ID --deployment tools-prod)$`)
 	for name, alarm := range plain().alarms() {
@@ -66,6 +69,31 @@ func TestAlarmsNameTheirRunbook(t *testing.T) {
 		if len(description) > 900 { // CloudWatch takes 1,024, and the address becomes longer
 			t.Errorf("%s: the description has %d characters", name, len(description))
 		}
+	}
+}
+
+// The runbooks are the sections of docs/operate.md, each for an alarm, and begin with the alarm's command.
+func TestRunbooksAreTheAlarms(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../../../docs/operate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, books, _ := strings.Cut(string(data), "\n## Runbooks\n")
+	books, _, _ = strings.Cut(books, "\n## ")
+	want := map[string]string{}
+	section := regexp.MustCompile("\n### (\\S+)\n\nFirst: `go tool patchbay ([^`]+)`")
+	for _, found := range section.FindAllStringSubmatch(books, -1) {
+		want[found[1]] = found[2]
+	}
+	got := map[string]string{}
+	for _, alarm := range plain().alarms() {
+		found := book.FindStringSubmatch(text(alarm["AlarmDescription"]))
+		command := strings.ReplaceAll(found[2], "tools-prod", "P")
+		got[found[1]] = regexp.MustCompile(`https://\S+`).ReplaceAllString(command, "URL")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the runbooks in docs/operate.md and the alarms (-runbooks +alarms):\n%s", diff)
 	}
 }
 
