@@ -15,7 +15,7 @@ import (
 
 // MaxExistingFunctions is how many existing functions a server's contracts can name. Each is granted by its own ARN, with
 // version or alias, of up to 250 characters; a role's policies have 10,240 together.
-const MaxExistingFunctions = 25
+const MaxExistingFunctions = 20
 
 // existingTool returns the function of a tool that names an existing one; nil for any other. For SAM it makes the
 // functions that exist in the local stack alone.
