@@ -3,6 +3,7 @@ package iamsim
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -93,12 +94,32 @@ func (role *Role) attachManaged(r assembly.Resource) error {
 			return err
 		}
 		policy, ok := policies[fmt.Sprint(arn)]
+		if document, known := managedByAWS[afterPartition(fmt.Sprint(arn))]; known {
+			policy, err = ParsePolicy(fmt.Sprint(arn), []byte(document))
+			ok = err == nil
+		}
 		if !ok {
 			return fmt.Errorf("the managed policy %v is not in its stack, so what it allows is not known here", arn)
 		}
 		role.Policies = append(role.Policies, policy)
 	}
 	return nil
+}
+
+// managedByAWS are the policies of AWS's own that deployments use, without the partition in their ARNs.
+// Source: AWS managed policy reference guide, which shows each as JSON.
+var managedByAWS = map[string]string{
+	"iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs": `{"Version": "2012-10-17", "Statement": [{
+		"Effect": "Allow",
+		"Action": ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogGroups", "logs:DescribeLogStreams",
+			"logs:PutLogEvents", "logs:GetLogEvents", "logs:FilterLogEvents"],
+		"Resource": "*"}]}`,
+}
+
+// afterPartition is an ARN without its first two parts.
+func afterPartition(arn string) string {
+	parts := strings.SplitN(arn, ":", 3)
+	return parts[len(parts)-1]
 }
 
 // attach adds a policy to the roles that it names.
@@ -180,4 +201,21 @@ func trustedServices(document []byte) ([]string, error) {
 		services = append(services, statement.Principal["Service"]...)
 	}
 	return services, nil
+}
+
+// NewRole returns a role from its documents as IAM has them: the trust policy, and the others by their names.
+func NewRole(arn string, trust []byte, policies map[string][]byte) (*Role, error) {
+	role := &Role{ARN: arn}
+	var err error
+	if role.Services, err = trustedServices(trust); err != nil {
+		return nil, fmt.Errorf("reading the role %s: %w", arn, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(policies)) {
+		policy, err := ParsePolicy(name, policies[name])
+		if err != nil {
+			return nil, fmt.Errorf("reading the role %s: %w", arn, err)
+		}
+		role.Policies = append(role.Policies, policy)
+	}
+	return role, nil
 }

@@ -45,11 +45,12 @@ func (d *Deployment) checkAnyFunction(t *testing.T, f function) {
 		if other == f.name {
 			continue
 		}
-		mayNot(t, f.role, question{"logs:CreateLogStream logs:PutLogEvents", d.stream(other), nil})
-		// A name that only begins alike is another function.
-		mayNot(t, f.role, question{"logs:PutLogEvents", d.stream(f.name + "-2"), nil})
-		mayNot(t, f.role, question{"lambda:InvokeFunction " + functionAdmin, d.lambda(other), nil})
+		mayNot(t, f.role,
+			question{"logs:CreateLogStream logs:PutLogEvents", d.stream(other), nil},
+			question{"lambda:InvokeFunction lambda:UpdateFunctionCode", d.lambda(other), nil})
 	}
+	// A name that only begins alike is another function.
+	mayNot(t, f.role, question{"logs:CreateLogStream logs:PutLogEvents", d.stream(f.name + "-2"), nil})
 	for _, table := range []string{"registry", "ledger", "state"} {
 		mayNot(t, f.role, question{tableAdmin + " " + tableScan, d.table(table), nil})
 	}
@@ -60,19 +61,19 @@ func (d *Deployment) assets() string { return "cdk-hnb659fds-assets-" + d.Accoun
 
 func (d *Deployment) checkDispatcher(t *testing.T) {
 	t.Helper()
-	role := d.functions[d.Prefix+"-dispatcher"].role
+	role := d.functions[d.prefix()+"-dispatcher"].role
 	may(t, role,
 		question{"dynamodb:GetItem dynamodb:Query", d.table("registry"), leading("HEAD")},
 		question{"dynamodb:GetItem dynamodb:Query", d.table("registry"), leading("SNAP#a")},
 		question{"dynamodb:GetItem dynamodb:PutItem dynamodb:DeleteItem", d.table("ledger"), leading("LEASE#a")},
 		question{"dynamodb:UpdateItem", d.table("ledger"), leading("LIMIT#a#1")},
-		question{"secretsmanager:GetSecretValue", d.secret(d.Prefix + "/seal-keys"), nil},
+		question{"secretsmanager:GetSecretValue", d.secret(d.prefix() + "/seal-keys"), nil},
 	)
 	mayNot(t, role,
 		question{tableWrite, d.table("registry"), leading("HEAD")},
 		question{tableRead + " " + tableWrite, d.table("state"), leading("state#baskets#a#b")},
-		question{"secretsmanager:PutSecretValue secretsmanager:DeleteSecret", d.secret(d.Prefix + "/seal-keys"), nil},
-		question{"secretsmanager:GetSecretValue", d.secret(d.Prefix + "/seal-keys-old"), nil},
+		question{"secretsmanager:PutSecretValue secretsmanager:DeleteSecret", d.secret(d.prefix() + "/seal-keys"), nil},
+		question{"secretsmanager:GetSecretValue", d.secret(d.prefix() + "/seal-keys-old"), nil},
 		question{"s3:GetObject", "arn:aws:s3:::" + d.assets() + "/0123.json", nil},
 	)
 	for _, f := range d.byTool {
@@ -83,14 +84,14 @@ func (d *Deployment) checkDispatcher(t *testing.T) {
 			question{functionAdmin + " lambda:DeleteFunction", f.arn + ":1", nil})
 	}
 	// A stack that publishes tools later is covered already.
-	tomorrow := d.lambda(d.Prefix + "-tool-of-tomorrow-01234567:3")
+	tomorrow := d.lambda(d.prefix() + "-tool-of-tomorrow-01234567:3")
 	may(t, role, question{"lambda:InvokeFunction", tomorrow, nil})
 	mayNot(t, role,
-		question{"lambda:InvokeFunction", d.lambda(d.Prefix + "-registrar"), nil},
-		question{"lambda:InvokeFunction", d.lambda(d.Prefix + "-registrar:1"), nil},
-		question{"lambda:InvokeFunction", d.lambda(d.Prefix + "-dispatcher:1"), nil},
-		question{"lambda:InvokeFunction", d.lambda(d.Prefix + "-too-01234567:1"), nil},
-		question{"lambda:InvokeFunction", d.lambda("another-" + d.Prefix + "-tool-a-01234567:1"), nil},
+		question{"lambda:InvokeFunction", d.lambda(d.prefix() + "-registrar"), nil},
+		question{"lambda:InvokeFunction", d.lambda(d.prefix() + "-registrar:1"), nil},
+		question{"lambda:InvokeFunction", d.lambda(d.prefix() + "-dispatcher:1"), nil},
+		question{"lambda:InvokeFunction", d.lambda(d.prefix() + "-too-01234567:1"), nil},
+		question{"lambda:InvokeFunction", d.lambda("another-" + d.prefix() + "-tool-a-01234567:1"), nil},
 		question{"lambda:InvokeFunction", d.lambda("anything:live"), nil},
 		question{"lambda:InvokeFunction", strings.Replace(tomorrow, d.Account, "999999999999", 1), nil},
 		question{"lambda:InvokeFunction", strings.Replace(tomorrow, d.Region, "ap-east-1", 1), nil},
@@ -104,7 +105,7 @@ func (d *Deployment) checkDispatcher(t *testing.T) {
 
 func (d *Deployment) checkRegistrar(t *testing.T) {
 	t.Helper()
-	role := d.functions[d.Prefix+"-registrar"].role
+	role := d.functions[d.prefix()+"-registrar"].role
 	may(t, role,
 		question{"dynamodb:GetItem dynamodb:PutItem", d.table("registry"), leading("HEAD")},
 		question{"dynamodb:Query dynamodb:PutItem dynamodb:UpdateItem", d.table("registry"), leading("SNAPSHOTS")},
@@ -128,13 +129,13 @@ func (d *Deployment) checkRegistrar(t *testing.T) {
 		mayNot(t, role, question{"lambda:DeleteFunction lambda:InvokeFunction", arn, nil})
 	}
 	mayNot(t, role,
-		question{"lambda:DeleteFunction", d.lambda(d.Prefix + "-dispatcher"), nil},
-		question{"lambda:DeleteFunction", d.lambda(d.Prefix + "-dispatcher:3"), nil},
-		question{"lambda:DeleteFunction", d.lambda(d.Prefix + "-registrar:3"), nil},
+		question{"lambda:DeleteFunction", d.lambda(d.prefix() + "-dispatcher"), nil},
+		question{"lambda:DeleteFunction", d.lambda(d.prefix() + "-dispatcher:3"), nil},
+		question{"lambda:DeleteFunction", d.lambda(d.prefix() + "-registrar:3"), nil},
 		question{"lambda:DeleteFunction", d.lambda("foreign:3"), nil},
 		question{tableRead + " " + tableWrite, d.table("ledger"), leading("LEASE#a")},
 		question{tableRead + " " + tableWrite, d.table("state"), leading("state#baskets#a#b")},
-		question{"secretsmanager:GetSecretValue", d.secret(d.Prefix + "/seal-keys"), nil},
+		question{"secretsmanager:GetSecretValue", d.secret(d.prefix() + "/seal-keys"), nil},
 		question{"s3:PutObject s3:DeleteObject", "arn:aws:s3:::" + d.assets() + "/0123.json", nil},
 		question{"s3:GetObject", "arn:aws:s3:::somebody-elses/0123.json", nil},
 	)
@@ -148,18 +149,16 @@ func (d *Deployment) checkTool(t *testing.T, tool *contract.Tool) {
 	}
 	mayNot(t, f.role,
 		question{"lambda:InvokeFunction", f.arn, nil},
-		question{"lambda:InvokeFunction", d.lambda(d.Prefix + "-tool-a-01234567:1"), nil},
+		question{"lambda:InvokeFunction", d.lambda(d.prefix() + "-tool-a-01234567:1"), nil},
 		question{tableRead + " " + tableWrite, d.table("registry"), leading("HEAD")},
 		question{tableRead + " " + tableWrite, d.table("ledger"), leading("LEASE#a")},
 		question{tableRead + " " + tableWrite, d.table("state"), leading("state#somebody_elses#a#b")},
 		question{tableRead + " " + tableWrite, d.table("state"), nil},
-		question{"secretsmanager:GetSecretValue", d.secret(d.Prefix + "/seal-keys"), nil},
+		question{"secretsmanager:GetSecretValue", d.secret(d.prefix() + "/seal-keys"), nil},
 		question{"s3:GetObject", "arn:aws:s3:::" + d.assets() + "/0123.json", nil},
 	)
-	for _, other := range d.Tools {
-		d.checkSecrets(t, f, tool, other.Contract.Function.Secrets)
-		d.checkState(t, f, tool, other.Contract.Function.State)
-	}
+	d.checkSecrets(t, f, tool)
+	d.checkState(t, f, tool)
 	if tool.Contract.Execution.Network == contract.NetworkVPC {
 		d.checkNetwork(t, f)
 		return
@@ -168,28 +167,40 @@ func (d *Deployment) checkTool(t *testing.T, tool *contract.Tool) {
 }
 
 // checkSecrets asks about secrets that some contract names: the tool's own, and those of others.
-func (d *Deployment) checkSecrets(t *testing.T, f function, tool *contract.Tool, names []string) {
+func (d *Deployment) checkSecrets(t *testing.T, f function, tool *contract.Tool) {
 	t.Helper()
-	for _, name := range names {
-		read := question{"secretsmanager:GetSecretValue", d.secret(d.Prefix + "/" + name), nil}
+	for _, name := range d.secrets {
+		read := d.readSecret(name)
 		if slices.Contains(tool.Contract.Function.Secrets, name) {
 			may(t, f.role, read)
 		} else {
 			mayNot(t, f.role, read)
 		}
 		mayNot(t, f.role,
-			question{"secretsmanager:PutSecretValue secretsmanager:DeleteSecret", read.resource, nil},
-			question{"secretsmanager:GetSecretValue", d.secret(d.Prefix + "/" + name + "/more"), nil},
+			question{"secretsmanager:PutSecretValue secretsmanager:DeleteSecret ssm:PutParameter", read.resource, nil},
+			question{read.actions, read.resource + "/more", nil},
 			question{"secretsmanager:GetSecretValue", d.secret("another-deployment/" + name), nil},
 		)
 	}
 }
 
+// readSecret is the reading of a secret from where the settings say that it lies.
+func (d *Deployment) readSecret(name string) question {
+	where := d.Stage.Secret(name)
+	switch {
+	case where.Parameter != "":
+		return question{"ssm:GetParameter", d.arn("ssm", "parameter/"+strings.TrimPrefix(where.Parameter, "/")), nil}
+	case strings.HasPrefix(where.Secret, "arn:"):
+		return question{"secretsmanager:GetSecretValue", where.Secret, nil}
+	}
+	return question{"secretsmanager:GetSecretValue", d.secret(where.Secret), nil}
+}
+
 // checkState asks about rows of namespaces that some contract names.
-func (d *Deployment) checkState(t *testing.T, f function, tool *contract.Tool, namespaces []string) {
+func (d *Deployment) checkState(t *testing.T, f function, tool *contract.Tool) {
 	t.Helper()
 	const used = "dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem dynamodb:DeleteItem"
-	for _, namespace := range namespaces {
+	for _, namespace := range d.namespaces {
 		rows := question{used, d.table("state"), leading("state#" + namespace + "#9f86#2c62")}
 		if slices.Contains(tool.Contract.Function.State, namespace) {
 			may(t, f.role, rows)

@@ -6,22 +6,26 @@ package rights
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"patchbay/infra/cdk/assembly"
 	"patchbay/infra/cdk/iamsim"
+	"patchbay/infra/cdk/settings"
 	"patchbay/shared/contract"
 )
 
 // Deployment is what is asked about.
 type Deployment struct {
-	// Prefix is the deployment's, SERVER-STAGE.
-	Prefix string
+	// Stage is its settings.
+	Stage *settings.Stage
 	// Stack is its stack.
 	Stack *assembly.Stack
 	// Roles are the stack's, by their ARNs, as the template or an account has them.
 	Roles map[string]*iamsim.Role
+	// RoleOf are the ARNs of functions' roles by the functions' names; nil where they are those of the template.
+	RoleOf map[string]string
 	// Tools are those of the stack, and Existing the functions of others that the contracts name.
 	Tools    []*contract.Tool
 	Existing []string
@@ -30,6 +34,8 @@ type Deployment struct {
 
 	functions map[string]function // by name
 	byTool    map[string]function // by the tool's name
+	// secrets and namespaces are all that any contract names.
+	secrets, namespaces []string
 }
 
 // function is a function with its role.
@@ -54,6 +60,9 @@ func (d *Deployment) Check(t *testing.T) {
 	}
 }
 
+// prefix is that of all names, SERVER-STAGE.
+func (d *Deployment) prefix() string { return d.Stage.Prefix() }
+
 // Function returns the role of a tool's function, for questions of one's own after a Check.
 func (d *Deployment) Function(tool string) *iamsim.Role { return d.byTool[tool].role }
 
@@ -75,11 +84,17 @@ func (d *Deployment) readFunctions() error {
 			}
 		}
 	}
+	d.secrets, d.namespaces = nil, nil
 	for _, tool := range d.Tools {
+		d.secrets = append(d.secrets, tool.Contract.Function.Secrets...)
+		d.namespaces = append(d.namespaces, tool.Contract.Function.State...)
 		if _, ok := d.byTool[tool.Name]; !ok && tool.Contract.Function.ARN == "" {
 			return fmt.Errorf("no function has the tag %s=%s", toolTag, tool.Name)
 		}
 	}
+	slices.Sort(d.secrets)
+	slices.Sort(d.namespaces)
+	d.secrets, d.namespaces = slices.Compact(d.secrets), slices.Compact(d.namespaces)
 	return nil
 }
 
@@ -91,6 +106,9 @@ func (d *Deployment) readFunction(r assembly.Resource) (function, error) {
 	role, err := r.Text("Role")
 	if err != nil {
 		return function{}, err
+	}
+	if d.RoleOf != nil {
+		role = d.RoleOf[name]
 	}
 	f := function{name: name, arn: d.lambda(name), role: d.Roles[role]}
 	if f.role == nil {
@@ -104,7 +122,9 @@ func (d *Deployment) arn(service, resource string) string {
 	return fmt.Sprintf("arn:aws:%s:%s:%s:%s", service, d.Region, d.Account, resource)
 }
 func (d *Deployment) lambda(name string) string { return d.arn("lambda", "function:"+name) }
-func (d *Deployment) table(name string) string  { return d.arn("dynamodb", "table/"+d.Prefix+"-"+name) }
+func (d *Deployment) table(name string) string {
+	return d.arn("dynamodb", "table/"+d.prefix()+"-"+name)
+}
 
 // secret is the ARN of a secret, with the six characters that package assembly gives for those of Secrets Manager.
 func (d *Deployment) secret(name string) string {

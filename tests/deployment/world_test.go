@@ -1,0 +1,206 @@
+// Package deployment proves the deployment without an account: what a synth writes is deployed into an emulator of AWS
+// that is not of this project, read back, updated, rolled back and removed, and IAM's decisions are simulated.
+package deployment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"patchbay/infra/cdk/assembly"
+	"patchbay/scripts/build"
+	"patchbay/scripts/cdkapp"
+	"patchbay/scripts/locallambda"
+	"patchbay/scripts/motoserver"
+	"patchbay/scripts/nodemodules"
+	"patchbay/scripts/pytools"
+	"patchbay/tests/deployment/cloudformation"
+)
+
+// root is the repository's root folder, seen from this package.
+var root = filepath.Join("..", "..")
+
+// Where everything is taken to be deployed: the account is moto's own, the region that of the examples' settings.
+const (
+	account = motoserver.Account
+	region  = "eu-west-1"
+)
+
+var place = assembly.Environment{Partition: "aws", Region: region, Account: account}
+
+// world is AWS as far as these tests need it, one for all of them: moto, and the control functions' real programs on a
+// local Lambda service, since moto runs no code without Docker.
+type world struct {
+	moto     *motoserver.Server
+	config   aws.Config
+	service  *locallambda.Service
+	invoke   *httptest.Server // the service's API
+	programs string           // the folder of built programs
+	log      *logLines
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if w, err := theWorld(); err == nil {
+		w.close()
+	}
+	os.Exit(code)
+}
+
+// theWorld starts it at the first use.
+var theWorld = sync.OnceValues(func() (*world, error) {
+	ctx := context.Background()
+	moto, err := motoserver.Start(ctx, motoserver.Options{})
+	if err != nil {
+		return nil, err
+	}
+	w := &world{
+		moto: moto, config: moto.Config(), log: &logLines{},
+		programs: filepath.Join(root, ".patchbay", "integration", "programs"),
+	}
+	w.config.Region = region
+	// The packages of a deployment are made for arm64; these are the same programs for this machine.
+	err = build.Go(ctx, build.GoOptions{
+		ModuleDir: root, OutDir: w.programs, Incremental: true,
+		Packages: []string{"./dispatcher", "./dispatcher/registrar"},
+		Files:    map[string][]string{"dispatcher": {filepath.Join("functions", "server.json")}},
+	})
+	if err != nil {
+		moto.Close()
+		return nil, err
+	}
+	w.service = locallambda.New(locallambda.Options{Log: w.log.add})
+	w.invoke = httptest.NewServer(w.service)
+	return w, nil
+})
+
+func (w *world) close() {
+	w.invoke.Close()
+	w.service.Close()
+	w.moto.Close()
+}
+
+// start returns the world, or skips the test where what it needs is not installed and may be missing.
+func start(t *testing.T) *world {
+	t.Helper()
+	w, err := theWorld()
+	missing := errors.Is(err, pytools.ErrNotInstalled) || errors.Is(err, nodemodules.ErrNotInstalled)
+	if missing && !nodemodules.Required(os.Getenv) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// engine returns an engine whose custom resources run the registrar of a deployment.
+func (w *world) engine(t *testing.T, registrar string) *cloudformation.Engine {
+	t.Helper()
+	e := cloudformation.New(cloudformation.Options{
+		Config: w.config,
+		Invoke: func(ctx context.Context, event []byte) error { return w.run(ctx, registrar, event) },
+	})
+	t.Cleanup(e.Close)
+	return e
+}
+
+// run invokes a function and returns when it has ended.
+func (w *world) run(ctx context.Context, function string, event []byte) error {
+	response, err := w.service.Invoke(ctx, function, event)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		return err
+	}
+	if failure := response.ErrorPayload(); failure != nil {
+		return fmt.Errorf("the function %s failed: %s", function, failure)
+	}
+	return nil
+}
+
+// host runs the program of a control function as the template sets it up, with AWS replaced by moto.
+func (w *world) host(t *testing.T, stack *assembly.Stack, name, program string, more map[string]string) {
+	t.Helper()
+	environment := map[string]string{}
+	for _, r := range stack.Resources("AWS::Lambda::Function") {
+		if found, err := r.Ref(); err != nil || found != name {
+			continue
+		}
+		resolved, err := r.Stack.Resolve(r.Properties["Environment"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for variable, value := range resolved.(map[string]any)["Variables"].(map[string]any) {
+			environment[variable] = fmt.Sprint(value)
+		}
+	}
+	if len(environment) == 0 {
+		t.Fatalf("the stack %s has no function %s with an environment", stack.Name, name)
+	}
+	for _, service := range []string{"DYNAMODB", "LAMBDA", "S3", "SECRETS_MANAGER"} {
+		environment["AWS_ENDPOINT_URL_"+service] = w.moto.URL
+	}
+	environment["AWS_REGION"] = region
+	for variable, value := range more {
+		environment[variable] = value
+	}
+	_, err := w.service.Deploy(locallambda.Function{
+		Name: name, Dir: filepath.Join(w.programs, program), Env: environment, Timeout: 2 * time.Minute, MemoryMB: 512,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// logLines keeps what functions wrote.
+type logLines struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *logLines) add(function, _ string, line []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, function+" "+string(line))
+}
+
+// examples is the assembly of the example tools, synthesized once.
+var examplesAssembly = sync.OnceValues(func() (*assembly.Assembly, error) {
+	out := filepath.Join(root, ".patchbay", "integration", "cdk-examples")
+	options := cdkapp.Options{Module: root, Stage: "examples", Output: out}
+	if _, err := cdkapp.Synth(context.Background(), options); err != nil {
+		return nil, err
+	}
+	return assembly.Open(out, place)
+})
+
+func examples(t *testing.T) *assembly.Stack {
+	t.Helper()
+	a, err := examplesAssembly()
+	if errors.Is(err, nodemodules.ErrNotInstalled) && !nodemodules.Required(os.Getenv) {
+		t.Skip(err)
+	}
+	var refused *cdkapp.AppError
+	if errors.As(err, &refused) {
+		t.Fatal(refused.Said)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	stack, err := a.Stack("patchbay-examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stack
+}
