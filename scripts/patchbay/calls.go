@@ -83,9 +83,13 @@ func (o callsOptions) write(out, errOut io.Writer, id string, call operate.Call)
 	if o.asJSON {
 		return writeJSON(out, call.Lines)
 	}
+	width := 0
+	for _, line := range call.Lines {
+		width = max(width, len(writer(line)))
+	}
 	var failures []error
 	for _, line := range call.Lines {
-		_, err := fmt.Fprintf(out, "%s  %-12s  %s\n", line.Time.UTC().Format("2006-01-02 15:04:05.000"), writer(line),
+		_, err := fmt.Fprintf(out, "%s  %-*s  %s\n", line.Time.UTC().Format("2006-01-02 15:04:05.000"), width, writer(line),
 			readable(line.Message, id))
 		failures = append(failures, err)
 	}

@@ -12,23 +12,34 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
 	"patchbay/scripts/localstack"
 )
 
-// program builds the patchbay program once for all tests of it.
+// program is the patchbay program, built once for all tests.
 func program(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "patchbay")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "patchbay/scripts/patchbay")
-	output, err := build.CombinedOutput()
+	path, err := buildProgram()
 	if err != nil {
-		t.Fatalf("building patchbay: %v\n%s", err, output)
+		t.Fatal(err)
 	}
 	return path
 }
+
+var buildProgram = sync.OnceValues(func() (string, error) {
+	path, err := filepath.Abs(filepath.Join(dataOf("program"), "patchbay"))
+	if err != nil {
+		return "", fmt.Errorf("locating where patchbay is built: %w", err)
+	}
+	output, err := exec.Command("go", "build", "-o", path, "patchbay/scripts/patchbay").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("building patchbay: %w\n%s", err, output)
+	}
+	return path, nil
+})
 
 // localCommand is a running ./scripts/local, or what that replaces itself by.
 type localCommand struct {

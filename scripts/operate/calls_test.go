@@ -1,0 +1,73 @@
+package operate
+
+import (
+	"strings"
+	"testing"
+
+	"patchbay/scripts/locallog"
+)
+
+func lines(messages ...string) []locallog.Line {
+	all := make([]locallog.Line, len(messages))
+	for i, message := range messages {
+		all[i].Message = message
+	}
+	return all
+}
+
+// An instance's log is cut to the one invocation that names the id, in both of Lambda's log formats.
+func TestInvocation(t *testing.T) {
+	t.Parallel()
+	const start, report = `{"type":"platform.start"}`, `{"type":"platform.report"}`
+	for name, test := range map[string]struct {
+		stream string // lines, divided by bars
+		want   string
+	}{
+		"text": {"START RequestId: a|x|REPORT RequestId: a|START RequestId: b|y|ID|z|REPORT RequestId: b|" +
+			"START RequestId: c", "START RequestId: b|y|ID|z|REPORT RequestId: b"},
+		"JSON": {start + "|x|" + report + "|" + start + "|ID|" + report + "|z", start + "|ID|" + report},
+		"a crash": {"START RequestId: a|ID|panic|goroutine 1|START RequestId: b|x",
+			"START RequestId: a|ID|panic|goroutine 1"},
+		"no beginning": {"x|ID|y", "ID|y"},
+		"twice": {"START RequestId: a|ID|x|ID|REPORT RequestId: a|y",
+			"START RequestId: a|ID|x|ID|REPORT RequestId: a"},
+		"not there": {"x|y", "named"},
+	} {
+		var got []string
+		for _, line := range invocation(lines(strings.Split(test.stream, "|")...), "ID", lines("named")) {
+			got = append(got, line.Message)
+		}
+		if joined := strings.Join(got, "|"); joined != test.want {
+			t.Errorf("%s: got %s, want %s", name, joined, test.want)
+		}
+	}
+}
+
+func TestWhatTheDispatchersLinesName(t *testing.T) {
+	t.Parallel()
+	const id = "11111111-aaaa-4000-8000-000000000001"
+	const arn = "arn:aws:lambda:eu-west-1:1:function:"
+	const crashed = "0f941558-5f97-431a-86b4-9c0806257ed6"
+	all := lines("START RequestId: 22222222-aaaa-4000-8000-000000000001 Version: 3",
+		`{"requestId":"`+id+`","function":"`+arn+`one:7","cause":"RequestId: `+crashed+` Error: exit"}`,
+		`{"requestId":"`+id+`","function":"`+arn+`one:7"}`, `{"requestId":"other","function":"`+arn+`two:7"}`,
+		`{"requestId":"`+id+`","function":"local"}`, "no JSON "+id)
+	if got := functionsIn(all, id); len(got) != 1 || got[0] != "one" {
+		t.Errorf("functions %q", got)
+	}
+	if got := invocationsIn(all, id); len(got) != 1 || got[0] != crashed {
+		t.Errorf("invocations %q", got)
+	}
+}
+
+func TestDeploymentNames(t *testing.T) {
+	t.Parallel()
+	for name, good := range map[string]bool{
+		"shop-prod": true, "my-shop-dev": true, "s-p": true, "shop": false, "Shop-prod": false, "shop-": false,
+		"shop-prod/": false, "1shop-prod": false, "": false,
+	} {
+		if got := deploymentName.MatchString(name); got != good {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}
