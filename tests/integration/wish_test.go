@@ -248,7 +248,8 @@ func readOutcome(status int, body []byte) outcome {
 			Meta         map[string]any `json:"_meta"`
 		}
 	}
-	if json.Unmarshal(body, &message) != nil || message.JSONRPC == "" {
+	// What the gateway answers itself is a JSON-RPC error too, but one that names no request.
+	if json.Unmarshal(body, &message) != nil || message.JSONRPC == "" || message.ID == "" {
 		return o
 	}
 	o.id, o.raw = message.ID, unmarked(body)
