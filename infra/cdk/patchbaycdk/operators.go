@@ -66,10 +66,13 @@ type operatorNames struct {
 }
 
 // Partition keys of the tables: see packages registry and ledger.
-var (
-	headKey      = []string{"HEAD"}
-	catalogueKey = []string{"HEAD", "SNAPSHOTS", "SNAP#*", "RETIRED"}
-	recordKeys   = []string{"LEASE#*", "RESULT#*"}
+const (
+	keyHead      = "HEAD"
+	keyManifests = "SNAPSHOTS"
+	keySnapshots = "SNAP#*"
+	keyRetired   = "RETIRED"
+	keyRecords   = "LEASE#*"
+	keyResults   = "RESULT#*"
 )
 
 func (n operatorNames) levers(existing []string) []lever {
@@ -79,18 +82,19 @@ func (n operatorNames) levers(existing []string) []lever {
 			name: "tool-switch", audited: true,
 			// Disabling looks whether there is such a tool, among the names that are published, and writes HEAD.
 			statements: []*awsiam.PolicyStatementProps{
-				rows(registry, []string{"HEAD", "SNAP#*"}, "dynamodb:GetItem"),
-				rows(registry, headKey, "dynamodb:PutItem"),
+				rows(registry, []string{keyHead, keySnapshots}, "dynamodb:GetItem"),
+				rows(registry, []string{keyHead}, "dynamodb:PutItem"),
 			},
 		},
 		{
 			name: "catalogue", audited: true,
 			// Rolling back publishes the contents of an older snapshot under a new id.
 			statements: []*awsiam.PolicyStatementProps{
-				rows(registry, catalogueKey, "dynamodb:GetItem", "dynamodb:Query"),
-				rows(registry, []string{"HEAD", "SNAPSHOTS"}, "dynamodb:PutItem"),
-				rows(registry, []string{"SNAPSHOTS"}, "dynamodb:UpdateItem"),
-				rows(registry, []string{"SNAP#*"}, "dynamodb:BatchWriteItem"),
+				rows(registry, []string{keyHead, keyManifests, keySnapshots}, "dynamodb:GetItem"),
+				rows(registry, []string{keyManifests, keySnapshots, keyRetired}, "dynamodb:Query"),
+				rows(registry, []string{keyHead, keyManifests}, "dynamodb:PutItem"),
+				rows(registry, []string{keyManifests}, "dynamodb:UpdateItem"),
+				rows(registry, []string{keySnapshots}, "dynamodb:BatchWriteItem"),
 				// A snapshot goes live only if every function version that it names exists.
 				permit(append([]string{n.function(toolVersions(n.prefix))}, existing...), "lambda:GetFunctionConfiguration"),
 			},
@@ -99,8 +103,8 @@ func (n operatorNames) levers(existing []string) []lever {
 			name: "ledger", audited: true,
 			// Whoever may show records reads what calls answered.
 			statements: []*awsiam.PolicyStatementProps{
-				rows(ledger, recordKeys, "dynamodb:GetItem", "dynamodb:PutItem"),
-				rows(ledger, []string{"LEASE#*"}, "dynamodb:DeleteItem"),
+				rows(ledger, []string{keyRecords, keyResults}, "dynamodb:GetItem", "dynamodb:PutItem"),
+				rows(ledger, []string{keyRecords}, "dynamodb:DeleteItem"),
 			},
 		},
 		{
@@ -112,7 +116,8 @@ func (n operatorNames) levers(existing []string) []lever {
 					n.logGroup(logGroupName(toolPrefix(n.prefix)) + "*"),
 				}, "logs:FilterLogEvents"),
 				// For a call of which only the tool's name is known.
-				rows(registry, []string{"HEAD", "SNAP#*"}, "dynamodb:GetItem", "dynamodb:Query"),
+				rows(registry, []string{keyHead, keySnapshots}, "dynamodb:GetItem"),
+				rows(registry, []string{keySnapshots}, "dynamodb:Query"),
 			},
 		},
 		{

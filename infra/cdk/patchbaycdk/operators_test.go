@@ -74,7 +74,8 @@ func TestPoliciesOfLevers(t *testing.T) {
 			audit,
 		},
 		"catalogue": {
-			{[]string{"dynamodb:GetItem", "dynamodb:Query"}, []string{registry}, leading + "HEAD,RETIRED,SNAP#*,SNAPSHOTS"},
+			{[]string{"dynamodb:GetItem"}, []string{registry}, leading + "HEAD,SNAP#*,SNAPSHOTS"},
+			{[]string{"dynamodb:Query"}, []string{registry}, leading + "RETIRED,SNAP#*,SNAPSHOTS"},
 			{[]string{"dynamodb:PutItem"}, []string{registry}, leading + "HEAD,SNAPSHOTS"},
 			{[]string{"dynamodb:UpdateItem"}, []string{registry}, leading + "SNAPSHOTS"},
 			{[]string{"dynamodb:BatchWriteItem"}, []string{registry}, leading + "SNAP#*"},
@@ -91,7 +92,8 @@ func TestPoliciesOfLevers(t *testing.T) {
 				logs + "/aws/apigateway/tools-prod:*", logs + "/aws/lambda/tools-prod-dispatcher:*",
 				logs + "/aws/lambda/tools-prod-tool-*:*",
 			}, ""},
-			{[]string{"dynamodb:GetItem", "dynamodb:Query"}, []string{registry}, leading + "HEAD,SNAP#*"},
+			{[]string{"dynamodb:GetItem"}, []string{registry}, leading + "HEAD,SNAP#*"},
+			{[]string{"dynamodb:Query"}, []string{registry}, leading + "SNAP#*"},
 			audit,
 		},
 		"keys": {
