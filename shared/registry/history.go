@@ -162,6 +162,7 @@ func (p *Publisher) publications(ctx context.Context, m manifest) ([]Publication
 			if err != nil {
 				return fmt.Errorf("tool %s: %w", r.name, err)
 			}
+			tool.File = fmt.Sprintf("snapshot %s, tool %s", m.id, r.name) // in the place of a file that is not here
 			tools = append(tools, Publication{Tool: tool, Function: r.function})
 		}
 		return nil

@@ -164,6 +164,17 @@ func TestRollbackIsRefused(t *testing.T) {
 		}
 	}
 	f.wantList("a", "b")
+	slow := publications(t, "b")
+	slow[0].Tool.Contract.Execution.TimeoutSeconds = 60
+	third, err := f.publisher().Publish(t.Context(), "one", slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.publishAs("one", Order{Settings: &Settings{MaxCallSeconds: 30}}, "b")
+	_, err = f.publisher().Rollback(t.Context(), "one", third.Snapshot, Order{})
+	if err == nil || !strings.Contains(err.Error(), "snapshot "+third.Snapshot+", tool b") {
+		t.Errorf("a contract that the server does not allow any more: %v", err)
+	}
 	f.pass(pruneAge)
 	if _, err := f.publisher().Prune(t.Context()); err != nil {
 		t.Fatal(err)

@@ -376,6 +376,9 @@ func (s *answerServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.URL.Query().Get("X-Amz-Signature") != signature {
 		s.t.Errorf("%s %s with %d bytes of %q", r.Method, r.URL, len(body), contentType)
 	}
+	if bytes.Contains(body, []byte(`\u003c`)) {
+		s.t.Errorf("the answer spends its few bytes on escapes: %.200s", body)
+	}
 	var answer cfn.Response
 	if err := json.Unmarshal(body, &answer); err != nil {
 		s.t.Errorf("%s: %v", body, err)
