@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,18 +84,23 @@ func (o callsOptions) write(out, errOut io.Writer, id string, call operate.Call)
 	if o.asJSON {
 		return writeJSON(out, call.Lines)
 	}
+	lines := slices.DeleteFunc(call.Lines, isMetrics)
 	width := 0
-	for _, line := range call.Lines {
+	for _, line := range lines {
 		width = max(width, len(writer(line)))
 	}
 	var failures []error
-	for _, line := range call.Lines {
+	for _, line := range lines {
 		_, err := fmt.Fprintf(out, "%s  %-*s  %s\n", line.Time.UTC().Format("2006-01-02 15:04:05.000"), width, writer(line),
 			readable(line.Message, id))
 		failures = append(failures, err)
 	}
 	return errors.Join(failures...)
 }
+
+// isMetrics tells lines in the embedded metric format, which are for CloudWatch and say nothing that the call's own line
+// does not.
+func isMetrics(line locallog.Line) bool { return strings.HasPrefix(line.Message, `{"_aws":`) }
 
 // writer is the short name of who wrote a line.
 func writer(line locallog.Line) string {
