@@ -72,3 +72,5 @@ tool (
 	honnef.co/go/tools/cmd/staticcheck
 	patchbay/scripts/patchbay
 )
+
+ignore ./node_modules
