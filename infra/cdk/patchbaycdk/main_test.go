@@ -2,8 +2,8 @@ package patchbaycdk
 
 import (
 	"os"
-	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/aws/jsii-runtime-go"
@@ -11,12 +11,18 @@ import (
 	"patchbay/scripts/nodemodules"
 )
 
+// nodeVariable names the Node that jsii starts.
+const nodeVariable = "JSII_NODE"
+
 // All tests of this package use one Node process, which jsii starts with the first construct: the one that package.json
-// pins where it is installed, since the machine's own may be older than the CDK supports.
+// pins where it is installed, since the machine's own may be older than the CDK supports. jsii reads the variable before
+// any code of this package runs, so it is set for the same program started once more.
 func TestMain(m *testing.M) {
-	if modules, err := nodemodules.Find("."); err == nil {
-		node := filepath.Dir(nodemodules.Node(modules))
-		os.Setenv("PATH", node+string(os.PathListSeparator)+os.Getenv("PATH"))
+	modules, err := nodemodules.Find(".")
+	if err == nil && os.Getenv(nodeVariable) == "" {
+		environment := append(os.Environ(), nodeVariable+"="+nodemodules.Node(modules))
+		// It returns only when it fails; the tests run on the machine's own Node then.
+		_ = syscall.Exec(os.Args[0], os.Args, environment)
 	}
 	code := m.Run()
 	jsii.Close()
