@@ -191,3 +191,12 @@ func readJSON(file string, into any) error {
 	}
 	return nil
 }
+
+// New returns a stack of a template that no synth wrote.
+func New(name string, template []byte, environment Environment) (*Stack, error) {
+	s := &Stack{Name: name, environment: environment}
+	if err := json.Unmarshal(template, &s.Template); err != nil {
+		return nil, fmt.Errorf("decoding the template of %s: %w", name, err)
+	}
+	return s, nil
+}
