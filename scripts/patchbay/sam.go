@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -74,10 +77,11 @@ func runSAM(ctx context.Context, out, errOut io.Writer, options samstack.Options
 	defer stack.Close()
 	switch options.Only {
 	case samstack.Template:
-		fmt.Fprintf(out, "ready: %s\n%s", stack.TemplateFile(), samHelp)
+		fmt.Fprintf(out, "ready: %s\n%s", stack.TemplateFile(), samHelp(options.Root, stack))
 		return nil
 	case samstack.Data:
-		fmt.Fprintf(out, "ready: the tables are at %s\n%s\nStop with Ctrl-C.\n", stack.DatabaseURL, samHelp)
+		fmt.Fprintf(out, "ready: the tables are at %s\n%s\nStop with Ctrl-C.\n", stack.DatabaseURL,
+			samHelp(options.Root, stack))
 	default:
 		fmt.Fprintf(out, "ready: %s\n%s", stack.URL, callHelp(stack.URL, stack.Tools))
 	}
@@ -91,11 +95,20 @@ func runSAM(ctx context.Context, out, errOut io.Writer, options samstack.Options
 }
 
 // samHelp tells which commands of SAM's own work on the template; samconfig.toml has their settings.
-const samHelp = `
-From the module's root, with SAM's own command (pip install aws-sam-cli, or the one in .patchbay/python):
+func samHelp(root string, stack *samstack.Stack) string {
+	help := &strings.Builder{}
+	help.WriteString(`
+With SAM's own command, from the module's root:
 
   sam validate
-  sam local invoke patchbay-dev-dispatcher --event tests/events/discover.json
   sam local start-lambda
   sam local start-api
-`
+`)
+	for _, folder := range slices.Sorted(maps.Keys(stack.Names)) {
+		event := "tests/events/" + folder + ".json"
+		if _, err := os.Stat(filepath.Join(root, event)); err == nil {
+			fmt.Fprintf(help, "  sam local invoke %s --event %s\n", stack.Names[folder], event)
+		}
+	}
+	return help.String()
+}

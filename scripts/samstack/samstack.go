@@ -84,8 +84,9 @@ type Stack struct {
 	URL string
 	// DatabaseURL is the DynamoDB engine, and LambdaURL the Lambda service.
 	DatabaseURL, LambdaURL string
-	// Tools are the qualified ARNs of the published functions, by the tool's name.
-	Tools map[string]string
+	// Tools are the qualified ARNs of the published functions, by the tool's name, and Names those by which SAM knows
+	// them, by the tool's folder.
+	Tools, Names map[string]string
 
 	options   Options
 	sam       string // the program
@@ -94,6 +95,7 @@ type Stack struct {
 	gateway   string // where containers find this machine; empty: at its loopback interface
 	template  *assembly.Stack
 	functions []function
+	published []registry.Publication
 
 	databaseAddr string
 	systems      standins.Systems

@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"patchbay/infra/cdk/assembly"
+	"patchbay/scripts/build"
 	"patchbay/scripts/cdkapp"
 	"patchbay/shared/contract"
 	"patchbay/shared/handle"
@@ -65,7 +67,10 @@ func (s *Stack) readTemplate(out string) error {
 	if err := os.WriteFile(s.TemplateFile(), data, 0o644); err != nil {
 		return fmt.Errorf("writing the template for SAM: %w", err)
 	}
-	return s.readFunctions()
+	if err := s.readFunctions(); err != nil {
+		return err
+	}
+	return s.readTools()
 }
 
 func findTemplate(out, stack string) (string, error) {
@@ -148,33 +153,39 @@ func (s *Stack) variable(name string) string {
 	return ""
 }
 
-// publications are the tools that the template publishes, each with its function. On AWS the registrar reads the same
+// readTools reads which tools the template publishes, each with its function. On AWS the registrar reads the same
 // properties; SAM runs no custom resources.
-func (s *Stack) publications() ([]registry.Publication, error) {
+func (s *Stack) readTools() error {
 	resources := s.template.Resources("Custom::PatchbayTools")
 	if len(resources) != 1 {
-		return nil, fmt.Errorf("the template publishes tools %d times; allowed: once", len(resources))
+		return fmt.Errorf("the template publishes tools %d times; allowed: once", len(resources))
 	}
 	value, err := resources[0].Stack.Resolve(resources[0].Properties["Functions"])
 	if err != nil {
-		return nil, fmt.Errorf("reading which functions are published: %w", err)
+		return fmt.Errorf("reading which functions are published: %w", err)
 	}
 	arns, _ := value.(map[string]any)
 	set, problems := contract.LoadDir(s.options.Functions)
 	if err := problems.Err(); err != nil {
-		return nil, err
+		return err
 	}
-	var publications []registry.Publication
+	s.Tools, s.Names = map[string]string{}, map[string]string{}
 	for _, tool := range set.Tools {
-		if arn, ok := arns[tool.Name].(string); ok {
-			publications = append(publications, registry.Publication{Tool: tool, Function: arn})
+		arn, ok := arns[tool.Name].(string)
+		if !ok {
+			continue
+		}
+		s.published = append(s.published, registry.Publication{Tool: tool, Function: arn})
+		s.Tools[tool.Name] = arn
+		if parts := strings.Split(arn, ":"); len(parts) > 6 {
+			s.Names[build.Folder(tool)] = parts[6]
 		}
 	}
-	if len(publications) != len(arns) {
-		return nil, fmt.Errorf("the template publishes %d tools, of which %s has %d", len(arns), s.options.Functions,
-			len(publications))
+	if len(s.published) != len(arns) {
+		return fmt.Errorf("the template publishes %d tools, of which %s has %d", len(arns), s.options.Functions,
+			len(s.published))
 	}
-	return publications, nil
+	return nil
 }
 
 // publish creates the tables and publishes the catalogue.
@@ -193,10 +204,6 @@ func (s *Stack) publish(ctx context.Context) error {
 			return fmt.Errorf("creating the table %s: %w", name, err)
 		}
 	}
-	publications, err := s.publications()
-	if err != nil {
-		return err
-	}
 	publisher := registry.NewPublisher(s.db, s.variable("PATCHBAY_TABLE"), registry.PublisherOptions{})
 	seconds, err := strconv.Atoi(s.variable("PATCHBAY_MAX_CALL_SECONDS"))
 	if err != nil {
@@ -205,15 +212,11 @@ func (s *Stack) publish(ctx context.Context) error {
 	if err := publisher.Configure(ctx, registry.Settings{MaxCallSeconds: seconds}); err != nil {
 		return fmt.Errorf("setting how long a call may take: %w", err)
 	}
-	if _, err := publisher.Publish(ctx, source, publications); err != nil {
+	if _, err := publisher.Publish(ctx, source, s.published); err != nil {
 		return fmt.Errorf("publishing the catalogue: %w", err)
 	}
 	if _, err := publisher.Prune(ctx); err != nil {
 		return fmt.Errorf("pruning the catalogue: %w", err)
-	}
-	s.Tools = map[string]string{}
-	for _, publication := range publications {
-		s.Tools[publication.Tool.Name] = publication.Function
 	}
 	return nil
 }
