@@ -235,8 +235,9 @@ func (o PackageOptions) environment() []string {
 		"npm_config_os=linux", "npm_config_libc=glibc", "npm_config_cpu=" + cpu}
 }
 
-// installs is the command that installs what a function depends on; nil when that is nothing. Nothing is compiled: what
-// is made for this machine would not run on Lambda, so there are ready-made packages for Lambda's processor or an error.
+// installs is the command that installs what a function depends on; nil when that is nothing. Nothing is compiled:
+// what is made for this machine would not run on Lambda, so there are ready-made packages for Lambda's processor or
+// an error.
 func (o PackageOptions) installs(source string, function contract.Function) []string {
 	switch {
 	case function.Runtime == contract.RuntimeNodeJS && HasLock(source):

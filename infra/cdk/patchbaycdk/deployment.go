@@ -38,8 +38,8 @@ func newDeployment(p *project, owner string) *deployment {
 // memory times the tools' durations.
 const controlMemoryMB = 256
 
-// dispatcherTimeout leaves the dispatcher time to answer after the gateway's, so that an answer that comes late is still
-// recorded.
+// dispatcherTimeout leaves the dispatcher time to answer after the gateway's, so that an answer that comes late is
+// still recorded.
 func (p *project) dispatcherTimeout() int {
 	return min(p.maxCallSeconds()+10, contract.MaxTimeoutSeconds)
 }
@@ -87,14 +87,14 @@ func (d *deployment) newDispatcher(scope constructs.Construct, t tableSet) awsla
 	})
 }
 
-// dispatcherRole is the name of the dispatcher's role. It is fixed, since owners of existing functions name the role when
-// they let it in; roles belong to no region, so the name does.
+// dispatcherRole is the name of the dispatcher's role. It is fixed, since owners of existing functions name the role
+// when they let it in; roles belong to no region, so the name does.
 func dispatcherRole(scope constructs.Construct, prefix string) string {
 	return prefix + "-dispatcher-" + *awscdk.Stack_Of(scope).Region()
 }
 
-// newSealKeys creates the secret with the keys that seal requestState. Its value is made in the account, and nobody sees
-// it: neither this machine nor the template.
+// newSealKeys creates the secret with the keys that seal requestState. Its value is made in the account, and nobody
+// sees it: neither this machine nor the template.
 func (d *deployment) newSealKeys(scope constructs.Construct) awssecretsmanager.Secret {
 	secret := awssecretsmanager.NewSecret(scope, jsii.String("SealKeys"), &awssecretsmanager.SecretProps{
 		SecretName:  jsii.String(sealKeysName(d.stage.Prefix())),

@@ -13,8 +13,8 @@ import (
 	"patchbay/shared/contract"
 )
 
-// MaxExistingFunctions is how many existing functions a server's contracts can name. Each is granted by its own ARN, with
-// version or alias, of up to 250 characters; a role's policies have 10,240 together.
+// MaxExistingFunctions is how many existing functions a server's contracts can name. Each is granted by its own ARN,
+// with version or alias, of up to 250 characters; a role's policies have 10,240 together.
 const MaxExistingFunctions = 20
 
 // existingTool returns the function of a tool that names an existing one; nil for any other. For SAM it makes the
@@ -62,22 +62,23 @@ func (p *project) existingPrograms() ([]string, error) {
 	return packages, nil
 }
 
-// explainExisting prints, for each existing function, what its owner adds where that is another account: both sides must
-// allow the call, and a resource policy belongs to one version or alias.
+// explainExisting prints, for each existing function, what its owner adds where that is another account: both sides
+// must allow the call, and a resource policy belongs to one version or alias.
 func (d *deployment) explainExisting(scope constructs.Construct) {
 	if d.local {
 		return
 	}
 	for _, arn := range d.existing() {
-		awscdk.Annotations_Of(scope).AddInfoV2(jsii.String("patchbay:existing:"+arn), jsii.String(ownersCommand(arn, d.stage.Prefix())))
+		awscdk.Annotations_Of(scope).AddInfoV2(jsii.String("patchbay:existing:"+arn),
+			jsii.String(ownersCommand(arn, d.stage.Prefix())))
 	}
 }
 
 func ownersCommand(arn, prefix string) string {
 	parts := strings.Split(arn, ":")
 	region, account, qualifier := parts[3], parts[4], parts[len(parts)-1]
-	return fmt.Sprintf("%s is granted to the dispatcher. If it belongs to another account than this stack, its owner (%s) "+
-		"runs: aws lambda add-permission --region %s --function-name %s --qualifier %s --statement-id %s "+
+	return fmt.Sprintf("%s is granted to the dispatcher. If it belongs to another account than this stack, its owner "+
+		"(%s) runs: aws lambda add-permission --region %s --function-name %s --qualifier %s --statement-id %s "+
 		"--action lambda:InvokeFunction --principal arn:%s:iam::THIS_ACCOUNT:role/%s-dispatcher-THIS_REGION",
 		arn, account, region, parts[6], qualifier, prefix, parts[1], prefix)
 }

@@ -37,8 +37,9 @@ func TestFaults(t *testing.T) {
 		"variables too large": {newSources().tool("a", `{"function": {"environment": {"TEXT": ""}}}`),
 			`"environment": {"TEXT": "` + strings.Repeat("x", 4093) + `"}`,
 			[]string{`functions/a/tool.json: its variables have 4097 bytes with what stage "prod" sets; allowed: 4096`}},
-		"all at once": {newSources().tool("a", `{"execution": {"network": "vpc"}}`).tool("b", `{"function": {"arn": "local:q"}}`),
-			"", []string{"functions/a/tool.json runs", "functions/b/tool.json calls"}},
+		"all at once": {newSources().tool("a", `{"execution": {"network": "vpc"}}`).
+			tool("b", `{"function": {"arn": "local:q"}}`), "",
+			[]string{"functions/a/tool.json runs", "functions/b/tool.json calls"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

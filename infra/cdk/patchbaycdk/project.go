@@ -240,7 +240,8 @@ func (p *project) pack(ctx context.Context, programs ...string) error {
 	return err
 }
 
-// catalogueFile writes what is published, without the functions, and returns the file. Its name follows from its content.
+// catalogueFile writes what is published, without the functions, and returns the file. Its name follows from its
+// content.
 func (p *project) catalogueFile() (string, error) {
 	type entry struct {
 		Contract string `json:"contract"`

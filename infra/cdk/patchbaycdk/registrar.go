@@ -79,7 +79,8 @@ func assetObjects(scope constructs.Construct) string {
 }
 
 // publish creates the custom resource that publishes a folder's tools. It names every function's version, so that it
-// runs after all of them exist, and whenever one changes; and it depends on what publishes and what serves the catalogue.
+// runs after all of them exist, and whenever one changes; and it depends on what publishes and what serves the
+// catalogue.
 func (d *deployment) publish(
 	scope constructs.Construct, tools *toolset, serviceToken string, after ...constructs.IConstruct,
 ) error {

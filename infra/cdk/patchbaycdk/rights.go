@@ -10,8 +10,8 @@ import (
 	"patchbay/shared/contract"
 )
 
-// toolStatements are what a tool's contract declares: its secrets, and its own rows of the state table. wildcards is why
-// there are some in them.
+// toolStatements are what a tool's contract declares: its secrets, and its own rows of the state table. wildcards is
+// why there are some in them.
 func (d *deployment) toolStatements(
 	scope constructs.Construct, tool *contract.Tool,
 ) (statements []awsiam.PolicyStatement, wildcards string) {

@@ -1,8 +1,8 @@
 // Package patchbaycdk has the constructs that put Patchbay on AWS: a whole server, or tools alone in a stack of their
 // own that publish into the catalogue of a server elsewhere.
 //
-// What a tool is and needs stands in its tool.json, what a deployment is in patchbay.json; the constructs add nothing to
-// either. A stack of one's own looks like this:
+// What a tool is and needs stands in its tool.json, what a deployment is in patchbay.json; the constructs add nothing
+// to either. A stack of one's own looks like this:
 //
 //	app := awscdk.NewApp(nil)
 //	stage, err := patchbaycdk.ReadStage(app, "patchbay.json", "functions")
@@ -111,8 +111,8 @@ func (s *Server) open(p *project) {
 	newOutputs(s.Construct, outputProps{stage: p.stage, api: front, dashboard: dashboard, operators: levers})
 }
 
-// Tool returns the function of a tool, to grant it more or attach something to it. It panics when the folder has no such
-// tool, or the tool's function is an existing one.
+// Tool returns the function of a tool, to grant it more or attach something to it. It panics when the folder has no
+// such tool, or the tool's function is an existing one.
 func (s *Server) Tool(name string) awslambda.Function { return s.tools.tool(name) }
 
 // ToolNames are the names of the tools that have a function here, sorted.

@@ -313,7 +313,7 @@ func TestToolHandsOutFunctions(t *testing.T) {
 	}
 	defer func() {
 		said := fmt.Sprint(recover())
-		if !strings.Contains(said, `no tool "keep_state" has a function of its own here (did you mean "keeps_state"?); there are: `) {
+		if !strings.Contains(said, `no tool "keep_state" has a function of its own here (did you mean "keeps_state"?)`) {
 			t.Errorf("an unknown tool: %s", said)
 		}
 	}()

@@ -160,7 +160,9 @@ func TestNamesStay(t *testing.T) {
 	if a, b := toolName("p-s", "", long+"a", 0), toolName("p-s", "", long+"b", 0); a == b || len(a) > maxFunctionName {
 		t.Errorf("long names: %s, %s", a, b)
 	}
-	moved := slices.Compact([]string{toolName("p-s", "", "x", 0), toolName("p-s", "", "x", 1), toolName("p-s", "o", "x", 1)})
+	moved := slices.Compact([]string{
+		toolName("p-s", "", "x", 0), toolName("p-s", "", "x", 1), toolName("p-s", "o", "x", 1),
+	})
 	if len(moved) != 3 {
 		t.Errorf("a tool in another stack has the same name: %v", moved)
 	}

@@ -42,8 +42,9 @@ func TestToolsOfAnotherStackArePublished(t *testing.T) {
 	if diff := cmp.Diff(want, parameter); diff != "" {
 		t.Errorf("the service token (-want +got):\n%s", diff)
 	}
-	if names := slices.Sorted(maps.Keys(raw)); cmp.Diff([]string{"Catalogue", "Functions", "ServiceTimeout", "ServiceToken"}, names) != "" {
-		t.Errorf("properties %v", names)
+	properties := []string{"Catalogue", "Functions", "ServiceTimeout", "ServiceToken"}
+	if diff := cmp.Diff(properties, slices.Sorted(maps.Keys(raw))); diff != "" {
+		t.Errorf("properties (-want +got):\n%s", diff)
 	}
 }
 
