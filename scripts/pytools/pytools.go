@@ -1,5 +1,5 @@
-// Package pytools installs the Python programs that tests and commands run: moto, an emulator of AWS that is not of this
-// project, with cfn-lint, and the SAM command line.
+// Package pytools installs the Python programs that tests and commands run: moto, an emulator of AWS that is not of
+// this project, with cfn-lint, and the SAM command line.
 //
 // Each set lies in a virtual environment of its own under the module's .patchbay folder, made from a list of packages
 // that is part of this package and names every version. It is installed once; whatever is there of another list is left
@@ -22,8 +22,8 @@ import (
 	"syscall"
 )
 
-// ErrNotInstalled means that programs are not there. Commands install them; tests are skipped, unless they are told that
-// their engines must be there.
+// ErrNotInstalled means that programs are not there. Commands install them; tests are skipped, unless they are told
+// that their engines must be there.
 var ErrNotInstalled = errors.New("python programs are not installed: run go tool patchbay install --dev, " +
 	"or ./scripts/test, which does")
 

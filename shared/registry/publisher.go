@@ -98,8 +98,8 @@ func (p *Publisher) Publish(ctx context.Context, source string, tools []Publicat
 	return p.PublishAs(ctx, source, Order{}, tools)
 }
 
-// PublishAs is Publish by order. The error is ErrOtherPublisher when another publisher has the source. An order that was
-// obeyed before is answered with the receipt of what is live, and changes nothing.
+// PublishAs is Publish by order. The error is ErrOtherPublisher when another publisher has the source. An order that
+// was obeyed before is answered with the receipt of what is live, and changes nothing.
 func (p *Publisher) PublishAs(ctx context.Context, source string, order Order, tools []Publication) (Receipt, error) {
 	h, err := readHead(ctx, p.db, p.table)
 	if err != nil {
