@@ -168,12 +168,17 @@ func packaged(t *testing.T, s *synthesized, function string) []string {
 	return files
 }
 
+var localServer = sync.OnceValue(func() *synthesized {
+	out, _ := synthBuilt(small().tool("keeps", `{"function": {"runtime": "python", "handler": "app.handler",
+		"state": ["carts"], "secrets": ["token"]}, "execution": {"network": "vpc"}}`), parseStage(``), true)
+	return out
+})
+
 // The template for SAM is the same stack with what SAM needs: the machine's processor, the variables that it sets, and
 // the functions that exist in the local stack alone.
 func TestLocalTemplate(t *testing.T) {
 	t.Parallel()
-	s, _ := synthBuilt(small().tool("keeps", `{"function": {"runtime": "python", "handler": "app.handler",
-		"state": ["carts"], "secrets": ["token"]}, "execution": {"network": "vpc"}}`), parseStage(``), true)
+	s := localServer()
 	dispatcher := s.function(t, "tools-prod-dispatcher")
 	variables := dispatcher["Environment"].(map[string]any)["Variables"]
 	checkHas(t, "dispatcher", variables, map[string]any{
