@@ -47,7 +47,7 @@ func TestDeployedExamples(t *testing.T) {
 	t.Run("API", func(t *testing.T) { checkAPI(t, w) })
 	t.Run("roles as they are deployed", func(t *testing.T) {
 		(&rights.Deployment{
-			Stage: examplesStage(t), Stack: stack, Roles: w.roles(t, stack), RoleOf: w.roleOf(t), Tools: tools,
+			Stage: examplesStage(t), Stack: stack, Roles: w.roles(t, examplesPrefix), RoleOf: w.roleOf(t), Tools: tools,
 			Existing: []string{existing}, Account: account, Region: region,
 		}).Check(t)
 	})
@@ -241,10 +241,19 @@ func checkLogs(t *testing.T, w *world, stack *assembly.Stack) {
 func checkAPI(t *testing.T, w *world) {
 	api := apigateway.NewFromConfig(w.config)
 	apis, err := api.GetRestApis(t.Context(), &apigateway.GetRestApisInput{})
-	if err != nil || len(apis.Items) != 1 || *apis.Items[0].Name != examplesPrefix {
-		t.Fatalf("got %+v, %v", apis, err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	resources, err := api.GetResources(t.Context(), &apigateway.GetResourcesInput{RestApiId: apis.Items[0].Id})
+	var id *string
+	for _, made := range apis.Items {
+		if *made.Name == examplesPrefix {
+			id = made.Id
+		}
+	}
+	if id == nil {
+		t.Fatalf("no API has the name %s", examplesPrefix)
+	}
+	resources, err := api.GetResources(t.Context(), &apigateway.GetResourcesInput{RestApiId: id})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +261,7 @@ func checkAPI(t *testing.T, w *world) {
 	for _, resource := range resources.Items {
 		for method := range resource.ResourceMethods {
 			got, err := api.GetIntegration(t.Context(), &apigateway.GetIntegrationInput{
-				RestApiId: apis.Items[0].Id, ResourceId: resource.Id, HttpMethod: &method,
+				RestApiId: id, ResourceId: resource.Id, HttpMethod: &method,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -270,7 +279,7 @@ func checkAPI(t *testing.T, w *world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := fmt.Sprintf("arn:aws:execute-api:%s:%s:%s/", region, account, *apis.Items[0].Id)
+	source := fmt.Sprintf("arn:aws:execute-api:%s:%s:%s/", region, account, *id)
 	for _, part := range []string{"apigateway.amazonaws.com", source, "lambda:InvokeFunction"} {
 		if !strings.Contains(*policy.Policy, part) {
 			t.Errorf("the dispatcher's policy does not say %s: %s", part, *policy.Policy)

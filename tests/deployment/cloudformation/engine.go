@@ -91,7 +91,7 @@ func (e *Engine) Deploy(ctx context.Context, stack *assembly.Stack) error {
 	}
 	old := e.deployed[stack.Name]
 	if old == nil {
-		old = &deployed{stack: stack}
+		old = &deployed{stack: &assembly.Stack{Name: stack.Name}}
 	}
 	fresh := &deployed{stack: stack, custom: map[string]*customResource{}}
 	if err := e.advance(ctx, old, fresh); err != nil {
@@ -114,18 +114,16 @@ func (e *Engine) advance(ctx context.Context, old, fresh *deployed) error {
 		return err
 	}
 	fresh.parts = map[string]template{}
-	for _, versions := range []bool{false, true} {
-		for name, part := range parts {
-			fresh.parts[name] = old.parts[name].overlaid(part, versions)
-			if err := e.apply(ctx, name, old.has(name) || versions, fresh.parts[name]); err != nil {
-				return err
-			}
+	for name, part := range parts {
+		fresh.parts[name] = old.parts[name].overlaid(part)
+		if err := e.apply(ctx, name, old.has(name), fresh.parts[name]); err != nil {
+			return err
 		}
 	}
 	if err := e.finish(ctx, fresh.stack); err != nil {
 		return err
 	}
-	if err := e.findVersions(ctx, old.stack, fresh.stack); err != nil {
+	if err := e.publishVersions(ctx, old.stack, fresh.stack); err != nil {
 		return err
 	}
 	if err := e.sendCustom(ctx, old, fresh); err != nil {
@@ -178,7 +176,7 @@ func (e *Engine) rollBack(ctx context.Context, old, fresh *deployed) error {
 			continue
 		}
 		// What is new goes last, as always; code and settings are the old ones from here on.
-		if err := e.apply(ctx, name, true, part.overlaid(old.parts[name], true)); err != nil {
+		if err := e.apply(ctx, name, true, part.overlaid(old.parts[name])); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"patchbay/infra/cdk/assembly"
 )
 
-// versionType is what functions' versions are, which must be made after the functions have changed.
 const versionType = "AWS::Lambda::Version"
 
 // withheld are the types of resources that moto 5.2.5 does not get, with the reason.
@@ -18,6 +17,8 @@ var withheld = map[string]string{
 		"here it is deployed as a stack of its own",
 	"Custom::PatchbayTools": "moto cannot resolve a reference to a function's version, and would run the function in " +
 		"Docker: here its events are sent by this package",
+	versionType: "moto makes new resources before it changes old ones, so that a version would have the code of before; " +
+		"and one that was removed and comes again it does not make: here it is published by the API of Lambda",
 	"AWS::SecretsManager::Secret": "moto makes none from a template: here it is made by the API of Secrets Manager",
 
 	"AWS::ApiGateway::Account":         "moto makes none from a template",
@@ -32,7 +33,7 @@ var withheld = map[string]string{
 var made = []string{
 	"AWS::ApiGateway::Deployment", "AWS::ApiGateway::Method", "AWS::ApiGateway::Resource", "AWS::ApiGateway::RestApi",
 	"AWS::CloudWatch::Dashboard", "AWS::DynamoDB::Table", "AWS::IAM::ManagedPolicy", "AWS::IAM::Policy",
-	"AWS::IAM::Role", "AWS::Lambda::Function", "AWS::Lambda::Permission", versionType, "AWS::Logs::LogGroup",
+	"AWS::IAM::Role", "AWS::Lambda::Function", "AWS::Lambda::Permission", "AWS::Logs::LogGroup",
 	"AWS::S3::Bucket", "AWS::SNS::Topic", "AWS::SQS::Queue", "AWS::SSM::Parameter",
 }
 
@@ -154,16 +155,11 @@ func withoutGone(resource map[string]any, kept map[string]any) any {
 	return resource
 }
 
-// overlaid is the template with all of the fresh one's resources in it: with versions or without those that are new.
-func (t template) overlaid(fresh template, versions bool) template {
+// overlaid is the template with all of the fresh one's resources in it.
+func (t template) overlaid(fresh template) template {
 	all := template{}
 	maps.Copy(all, t)
-	for id, resource := range fresh {
-		fields, _ := resource.(map[string]any)
-		if fields["Type"] != versionType || versions || t[id] != nil {
-			all[id] = resource
-		}
-	}
+	maps.Copy(all, fresh)
 	return all
 }
 

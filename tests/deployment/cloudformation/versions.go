@@ -3,7 +3,6 @@ package cloudformation
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
@@ -11,9 +10,10 @@ import (
 	"patchbay/infra/cdk/assembly"
 )
 
-// findVersions tells the fresh stack which numbers Lambda has given to its functions' versions: those that the old one
-// had too have kept theirs, any other is the function's newest.
-func (e *Engine) findVersions(ctx context.Context, old, fresh *assembly.Stack) error {
+// publishVersions publishes the versions of functions that the old stack does not have, and tells the fresh one which
+// numbers Lambda has given them. A version is the function as it is now: one of an older release, deployed once more,
+// gets a higher number.
+func (e *Engine) publishVersions(ctx context.Context, old, fresh *assembly.Stack) error {
 	for _, r := range fresh.Resources(versionType) {
 		if number := old.Version(r); number != "" {
 			fresh.SetVersion(r, number)
@@ -23,31 +23,13 @@ func (e *Engine) findVersions(ctx context.Context, old, fresh *assembly.Stack) e
 		if err != nil {
 			return err
 		}
-		number, err := e.newest(ctx, function)
+		made, err := e.lambda.PublishVersion(ctx, &lambda.PublishVersionInput{FunctionName: &function})
 		if err != nil {
-			return fmt.Errorf("looking for the version %s: %w", r.ID, err)
+			return fmt.Errorf("publishing the version %s: %w", r.ID, err)
 		}
-		fresh.SetVersion(r, number)
+		fresh.SetVersion(r, *made.Version)
 	}
 	return nil
-}
-
-// newest is the highest number of a function's versions.
-func (e *Engine) newest(ctx context.Context, function string) (string, error) {
-	out, err := e.lambda.ListVersionsByFunction(ctx, &lambda.ListVersionsByFunctionInput{FunctionName: &function})
-	if err != nil {
-		return "", err
-	}
-	highest := 0
-	for _, version := range out.Versions {
-		if number, err := strconv.Atoi(*version.Version); err == nil {
-			highest = max(highest, number)
-		}
-	}
-	if highest == 0 {
-		return "", fmt.Errorf("the function %s has none", function)
-	}
-	return strconv.Itoa(highest), nil
 }
 
 // dropVersions deletes the versions that only a failed deployment made, as their deletion policy RetainExceptOnCreate
