@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"patchbay/scripts/cdkapp"
+	"patchbay/scripts/nodemodules"
+)
+
+// modules finds the pinned Node packages, the CDK's command line among them.
+func modules(t *testing.T) string {
+	t.Helper()
+	found, err := nodemodules.Find(".")
+	if err == nil {
+		_, err = os.Stat(filepath.Join(found, "aws-cdk", "bin", "cdk"))
+	}
+	if err != nil && !nodemodules.Required(os.Getenv) {
+		t.Skip("the CDK's command line is not installed: run go tool patchbay install --dev")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func options(t *testing.T, stage string) cdkapp.Options {
+	t.Helper()
+	return cdkapp.Options{Module: "../..", Stage: stage, Output: t.TempDir()}
+}
+
+// The repository's app writes the same templates by ./scripts/synth as by the CDK's own command line.
+func TestSynthIsTheCommandLines(t *testing.T) {
+	t.Parallel()
+	modules := modules(t)
+	o := options(t, "examples")
+	assembly, err := cdkapp.Synth(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(assembly.Messages) != 1 || !strings.Contains(assembly.Messages[0].Text, "aws lambda add-permission") {
+		t.Errorf("the constructs say %v; want what the owner of the existing function runs", assembly.Messages)
+	}
+	other := t.TempDir()
+	command := exec.CommandContext(t.Context(), nodemodules.Node(modules), filepath.Join(modules, "aws-cdk", "bin", "cdk"),
+		"synth", "--quiet", "-c", "stage=examples", "--output", other)
+	command.Env = append(os.Environ(),
+		"PATH="+filepath.Dir(nodemodules.Node(modules))+string(os.PathListSeparator)+os.Getenv("PATH"))
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("cdk synth: %v\n%s", err, output)
+	}
+	files, err := filepath.Glob(filepath.Join(o.Output, "*.template.json"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("templates %v, %v", files, err)
+	}
+	for _, file := range files {
+		if diff := cmp.Diff(read(t, filepath.Join(other, filepath.Base(file))), read(t, file)); diff != "" {
+			t.Errorf("%s (-command line +synth):\n%s", filepath.Base(file), diff)
+		}
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// A fresh clone has no tool of its own, and is told what to do.
+func TestSynthSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	modules(t)
+	for stage, want := range map[string]string{
+		"prod": `functions has no tool to deploy: all 13 are examples`,
+		"prdo": `patchbay.json: there is no stage "prdo" (did you mean "prod"?); allowed: dev, examples, prod`,
+	} {
+		_, err := cdkapp.Synth(t.Context(), options(t, stage))
+		refused, ok := errors.AsType[*cdkapp.AppError](err)
+		if !ok || !strings.Contains(refused.Said, want) || strings.Contains(refused.Said, "goroutine") {
+			t.Errorf("stage %s: %v; want %s", stage, err, want)
+		}
+	}
+}
