@@ -57,21 +57,21 @@ func openEngine(ctx context.Context, address string) (*engine, error) {
 // where the engine runs in a machine of its own, as Docker Desktop's does, which leads containers to the loopback
 // interface of this one.
 func (e *engine) gateway(ctx context.Context) (string, error) {
-	var bridge struct {
-		IPAM struct{ Config []struct{ Gateway string } }
-	}
+	var bridge struct{ Options map[string]string }
 	if err := e.request(ctx, http.MethodGet, "/networks/bridge", &bridge); err != nil {
 		return "", fmt.Errorf("asking Docker for the network of its containers: %w", err)
 	}
-	addresses, err := net.InterfaceAddrs()
+	own, err := net.InterfaceByName(bridge.Options["com.docker.network.bridge.name"])
 	if err != nil {
-		return "", fmt.Errorf("listing the addresses of this machine: %w", err)
+		return "", nil
 	}
-	for _, config := range bridge.IPAM.Config {
-		for _, address := range addresses {
-			if own, ok := address.(*net.IPNet); ok && own.IP.String() == config.Gateway {
-				return config.Gateway, nil
-			}
+	addresses, err := own.Addrs()
+	if err != nil {
+		return "", fmt.Errorf("reading the addresses of %s: %w", own.Name, err)
+	}
+	for _, address := range addresses {
+		if at, ok := address.(*net.IPNet); ok && at.IP.To4() != nil {
+			return at.IP.String(), nil
 		}
 	}
 	return "", nil
