@@ -19,7 +19,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"patchbay/infra/cdk/assembly"
-	"patchbay/infra/cdk/iamsim"
 	"patchbay/infra/cdk/rights"
 	"patchbay/infra/cdk/settings"
 	"patchbay/shared/contract"
@@ -285,19 +284,4 @@ func checkAPI(t *testing.T, w *world) {
 			t.Errorf("the dispatcher's policy does not say %s: %s", part, *policy.Policy)
 		}
 	}
-}
-
-// The template's own policies, before anything is deployed.
-func TestRightsOfTheExamples(t *testing.T) {
-	t.Parallel()
-	stack := examples(t)
-	roles, err := iamsim.Roles(stack)
-	if err != nil {
-		t.Fatal(err)
-	}
-	(&rights.Deployment{
-		Stage: examplesStage(t), Stack: stack, Roles: roles, Tools: exampleTools(t),
-		Existing: []string{"arn:aws:lambda:eu-west-1:123456789012:function:shipping-quote:live"},
-		Account:  account, Region: region,
-	}).Check(t)
 }

@@ -16,6 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"patchbay/infra/cdk/assembly"
+	"patchbay/infra/cdk/iamsim"
+	"patchbay/infra/cdk/rights"
+	"patchbay/infra/cdk/settings"
+	"patchbay/shared/contract"
 	"patchbay/shared/registry"
 )
 
@@ -44,6 +48,8 @@ func TestRehearsal(t *testing.T) {
 			t.Fatalf("the catalogue (-want +got)\n%s", diff)
 		}
 	}
+
+	checkTeamsRights(t, team, first)
 
 	t.Log("Deploy: the catalogue lists every tool, at the version that was just made.")
 	deploy(first)
@@ -143,7 +149,7 @@ func TestRehearsal(t *testing.T) {
 		t.Errorf("tools/list has %v", got)
 	}
 
-	t.Log("Remove: the other team's tools go with its stack, the server with its own; nothing is left that was not to stay.")
+	t.Log("Remove: the other team's tools go with its stack, the server with its own; no more is left than was to stay.")
 	if err := other.Delete(t.Context(), "gift-team"); err != nil {
 		t.Fatal(err)
 	}
@@ -156,6 +162,43 @@ func TestRehearsal(t *testing.T) {
 	// The team's own main keeps its price list, which is what the CDK does with a table of which nothing is said.
 	if left := w.left(t, teamPrefix); !slices.Equal(left, []string{teamPrefix + "-prices"}) {
 		t.Errorf("left: %v", left)
+	}
+}
+
+// checkTeamsRights asks what the team's stack allows: what every deployment's does, and what the team has granted its
+// own tool.
+func checkTeamsRights(t *testing.T, c *team, stack *assembly.Stack) {
+	t.Helper()
+	stage, err := settings.Read(filepath.Join(c.dir, "infra", "patchbay.json"), "dev", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, problems := contract.LoadDir(filepath.Join(c.dir, "functions"))
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	roles, err := iamsim.Roles(stack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployment := &rights.Deployment{
+		Stage: stage, Stack: stack, Roles: roles, Tools: set.Tools, Account: account, Region: region,
+	}
+	deployment.Check(t)
+	deployment.CheckOperators(t)
+	prices := "arn:aws:dynamodb:" + region + ":" + account + ":table/" + teamPrefix + "-prices"
+	for _, test := range []struct {
+		tool, action string
+		want         iamsim.Decision
+	}{
+		{"quote_price", "dynamodb:GetItem", iamsim.Allowed},
+		{"quote_price", "dynamodb:PutItem", iamsim.ImplicitDeny},
+		{"opening_hours", "dynamodb:GetItem", iamsim.ImplicitDeny},
+	} {
+		request := iamsim.Request{Action: test.action, Resource: prices}
+		if got, err := deployment.Function(test.tool).Decide(request); err != nil || got != test.want {
+			t.Errorf("%s: %s is %s, %v; want %s", test.tool, request, got, err, test.want)
+		}
 	}
 }
 

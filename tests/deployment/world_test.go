@@ -175,14 +175,16 @@ func (l *logLines) add(function, _ string, line []byte) {
 	l.lines = append(l.lines, function+" "+string(line))
 }
 
-// examples is the assembly of the example tools, synthesized once.
+// assemblyDir is the folder of the examples' assembly.
+var assemblyDir = filepath.Join(root, ".patchbay", "integration", "cdk-examples")
+
+// examplesAssembly is the assembly of the example tools, synthesized once.
 var examplesAssembly = sync.OnceValues(func() (*assembly.Assembly, error) {
-	out := filepath.Join(root, ".patchbay", "integration", "cdk-examples")
-	options := cdkapp.Options{Module: root, Stage: "examples", Output: out}
+	options := cdkapp.Options{Module: root, Stage: "examples", Output: assemblyDir}
 	if _, err := cdkapp.Synth(context.Background(), options); err != nil {
 		return nil, err
 	}
-	return assembly.Open(out, place)
+	return assembly.Open(assemblyDir, place)
 })
 
 func examples(t *testing.T) *assembly.Stack {

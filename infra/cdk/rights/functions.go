@@ -3,7 +3,6 @@ package rights
 import (
 	"slices"
 	"strings"
-	"testing"
 
 	"patchbay/shared/contract"
 )
@@ -21,7 +20,7 @@ const (
 )
 
 // checkAnyFunction asks about what all functions have in common.
-func (d *Deployment) checkAnyFunction(t *testing.T, f function) {
+func (d *Deployment) checkAnyFunction(t T, f function) {
 	t.Helper()
 	if !slices.Equal(f.role.Services, []string{"lambda.amazonaws.com"}) {
 		t.Errorf("%s can be taken on by %v", f.role.ARN, f.role.Services)
@@ -59,7 +58,7 @@ func (d *Deployment) checkAnyFunction(t *testing.T, f function) {
 // assets is the bucket that the CDK uploads to.
 func (d *Deployment) assets() string { return "cdk-hnb659fds-assets-" + d.Account + "-" + d.Region }
 
-func (d *Deployment) checkDispatcher(t *testing.T) {
+func (d *Deployment) checkDispatcher(t T) {
 	t.Helper()
 	role := d.functions[d.prefix()+"-dispatcher"].role
 	may(t, role,
@@ -103,7 +102,7 @@ func (d *Deployment) checkDispatcher(t *testing.T) {
 	}
 }
 
-func (d *Deployment) checkRegistrar(t *testing.T) {
+func (d *Deployment) checkRegistrar(t T) {
 	t.Helper()
 	role := d.functions[d.prefix()+"-registrar"].role
 	may(t, role,
@@ -141,7 +140,7 @@ func (d *Deployment) checkRegistrar(t *testing.T) {
 	)
 }
 
-func (d *Deployment) checkTool(t *testing.T, tool *contract.Tool) {
+func (d *Deployment) checkTool(t T, tool *contract.Tool) {
 	t.Helper()
 	f, own := d.byTool[tool.Name]
 	if !own {
@@ -167,7 +166,7 @@ func (d *Deployment) checkTool(t *testing.T, tool *contract.Tool) {
 }
 
 // checkSecrets asks about secrets that some contract names: the tool's own, and those of others.
-func (d *Deployment) checkSecrets(t *testing.T, f function, tool *contract.Tool) {
+func (d *Deployment) checkSecrets(t T, f function, tool *contract.Tool) {
 	t.Helper()
 	for _, name := range d.secrets {
 		read := d.readSecret(name)
@@ -197,7 +196,7 @@ func (d *Deployment) readSecret(name string) question {
 }
 
 // checkState asks about rows of namespaces that some contract names.
-func (d *Deployment) checkState(t *testing.T, f function, tool *contract.Tool) {
+func (d *Deployment) checkState(t T, f function, tool *contract.Tool) {
 	t.Helper()
 	const used = "dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem dynamodb:DeleteItem"
 	for _, namespace := range d.namespaces {
@@ -221,7 +220,7 @@ const networkActions = "ec2:CreateNetworkInterface ec2:DeleteNetworkInterface ec
 	"ec2:DescribeSubnets ec2:AssignPrivateIpAddresses ec2:UnassignPrivateIpAddresses"
 
 // checkNetwork asks for what Lambda does by the role of a function in a network, and the function's code must not.
-func (d *Deployment) checkNetwork(t *testing.T, f function) {
+func (d *Deployment) checkNetwork(t T, f function) {
 	t.Helper()
 	may(t, f.role, question{networkActions, "*", nil})
 	mayNot(t, f.role, question{networkActions, "*", map[string][]string{"lambda:SourceFunctionArn": {f.arn}}})

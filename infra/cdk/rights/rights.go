@@ -8,13 +8,19 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"testing"
 
 	"patchbay/infra/cdk/assembly"
 	"patchbay/infra/cdk/iamsim"
 	"patchbay/infra/cdk/settings"
 	"patchbay/shared/contract"
 )
+
+// T is what is used of *testing.T, so that a test can see that what is wrong would be told.
+type T interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+}
 
 // Deployment is what is asked about.
 type Deployment struct {
@@ -45,7 +51,7 @@ type function struct {
 }
 
 // Check asks everything there is to ask.
-func (d *Deployment) Check(t *testing.T) {
+func (d *Deployment) Check(t T) {
 	t.Helper()
 	if err := d.readFunctions(); err != nil {
 		t.Fatal(err)
@@ -144,17 +150,17 @@ type question struct {
 }
 
 // may demands that everything is allowed, and mayNot that nothing is.
-func may(t *testing.T, role *iamsim.Role, questions ...question) {
+func may(t T, role *iamsim.Role, questions ...question) {
 	t.Helper()
 	ask(t, role, true, questions)
 }
 
-func mayNot(t *testing.T, role *iamsim.Role, questions ...question) {
+func mayNot(t T, role *iamsim.Role, questions ...question) {
 	t.Helper()
 	ask(t, role, false, questions)
 }
 
-func ask(t *testing.T, role *iamsim.Role, want bool, questions []question) {
+func ask(t T, role *iamsim.Role, want bool, questions []question) {
 	t.Helper()
 	for _, q := range questions {
 		for action := range strings.FieldsSeq(q.actions) {
