@@ -72,7 +72,7 @@ func Synth(ctx context.Context, o Options) (*Assembly, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.run(ctx, program, filepath.Dir(nodemodules.Node(modules))); err != nil {
+	if err := o.run(ctx, program, nodemodules.Node(modules)); err != nil {
 		return nil, err
 	}
 	if err := removeOldAssets(o.Output); err != nil {
@@ -133,8 +133,8 @@ func (o *Options) run(ctx context.Context, program, node string) error {
 	command := exec.CommandContext(ctx, program)
 	command.Dir = o.App
 	// The CDK's libraries run on Node; the machine's own may be older than they support.
-	command.Env = append(command.Environ(), "PATH="+node+string(os.PathListSeparator)+os.Getenv("PATH"),
-		"CDK_OUTDIR="+o.Output, "CDK_CONTEXT_JSON="+string(encoded))
+	command.Env = append(command.Environ(),
+		"JSII_NODE="+node, "CDK_OUTDIR="+o.Output, "CDK_CONTEXT_JSON="+string(encoded))
 	var said strings.Builder
 	command.Stdout = o.Progress
 	command.Stderr = io.MultiWriter(o.Progress, &said)

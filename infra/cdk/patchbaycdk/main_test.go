@@ -14,9 +14,9 @@ import (
 // nodeVariable names the Node that jsii starts.
 const nodeVariable = "JSII_NODE"
 
-// All tests of this package use one Node process, which jsii starts with the first construct: the one that package.json
-// pins where it is installed, since the machine's own may be older than the CDK supports. jsii reads the variable before
-// any code of this package runs, so it is set for the same program started once more.
+// All tests of this package use one Node process, which jsii starts with the first construct: the one that
+// package.json pins where it is installed, since the machine's own may be older than the CDK supports. jsii reads the
+// variable before any code of this package runs, so it is set for the same program started once more.
 func TestMain(m *testing.M) {
 	modules, err := nodemodules.Find(".")
 	if err == nil && os.Getenv(nodeVariable) == "" {
