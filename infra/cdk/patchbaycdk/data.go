@@ -43,7 +43,7 @@ func key(name string) *awsdynamodb.Attribute {
 
 // newTable sets what all tables have in common. The key is AWS's own for DynamoDB in this account: it costs next to
 // nothing, since DynamoDB keeps table keys for minutes, and its use stands in CloudTrail, which that of a key that AWS
-// owns does not. Whoever needs a key of his own changes the table that Server.Tables hands out.
+// owns does not. Whoever needs a key of their own changes the tables that Server hands out.
 func newTable(
 	scope constructs.Construct, id string, stage *settings.Stage, props awsdynamodb.TableProps,
 ) awsdynamodb.Table {
