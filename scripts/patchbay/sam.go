@@ -45,10 +45,10 @@ SAM is slower than patchbay local, about a second a call and hop, and cannot do 
 	flags := command.Flags()
 	flags.StringVar(&options.Addr, "addr", "127.0.0.1:3000", "where the API listens, HOST:PORT; port 0 is any free one")
 	flags.StringVar(&options.LambdaAddr, "lambda-addr", "127.0.0.1:3001", "where the Lambda service listens, HOST:PORT")
-	flags.StringVar(&options.Stage, "stage", "dev", "the stage of patchbay.json whose settings are taken; the examples are "+
-		"there in every one")
-	flags.StringVar(&options.Functions, "functions", "", "the folder of functions, given to the CDK app as -c functions=DIR "+
-		"(default functions in the module)")
+	flags.StringVar(&options.Stage, "stage", "dev", "the stage of patchbay.json whose settings are taken; the examples "+
+		"are there in every one")
+	flags.StringVar(&options.Functions, "functions", "", "the folder of functions, given to the CDK app as -c "+
+		"functions=DIR (default functions in the module)")
 	flags.StringVar(&options.CDK, "cdk", "", "the folder of the CDK app (default infra/cdk in the module)")
 	flags.StringVar(&options.Data, "data", "", "where the template and the tables are kept (default .patchbay/sam in the "+
 		"module, where samconfig.toml looks)")

@@ -13,7 +13,8 @@ import (
 	"patchbay/shared/seal"
 )
 
-// EnvironmentFile is where the values of variables lie in the data folder, for SAM's --env-vars. samconfig.toml names it.
+// EnvironmentFile is where the values of variables lie in the data folder, for SAM's --env-vars. samconfig.toml names
+// it.
 const EnvironmentFile = "environment.json"
 
 // taskRoot is where SAM mounts a function's code, the one folder of this machine that a function sees.

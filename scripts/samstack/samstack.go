@@ -1,6 +1,6 @@
 // Package samstack runs a Patchbay server under SAM CLI: the template that the CDK app synthesizes for local use, its
-// functions in Docker containers with Lambda's own base images, the API in front of them, and beside them what SAM has no
-// part for: the tables, the catalogue in them, and the systems that the example tools call.
+// functions in Docker containers with Lambda's own base images, the API in front of them, and beside them what SAM has
+// no part for: the tables, the catalogue in them, and the systems that the example tools call.
 package samstack
 
 import (

@@ -25,9 +25,9 @@ import (
 	"patchbay/tests/integration/wire"
 )
 
-// TestSAM runs the same template under SAM CLI: real clients with the example tools, and the wire conversations with the
-// fixture tools, through sam local start-api with the tools in sam local start-lambda. It needs Docker. Where CI is set
-// it always runs, with an engine of its own where none is reachable that can get Lambda's images.
+// TestSAM runs the same template under SAM CLI: real clients with the example tools, and the wire conversations with
+// the fixture tools, through sam local start-api with the tools in sam local start-lambda. It needs Docker. Where CI is
+// set it always runs, with an engine of its own where none is reachable that can get Lambda's images.
 func TestSAM(t *testing.T) {
 	t.Parallel()
 	host := dockerHost(t)

@@ -188,7 +188,7 @@ func install(ctx context.Context, progress io.Writer) error {
 
 func aptGet(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"--yes", "--quiet", "--no-install-recommends"}, args...)...)
-	// A policy of this kind keeps the package from starting a service of its own.
+	// In this run level packages start no services of their own.
 	cmd.Env = append(cmd.Environ(), "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1")
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("apt-get %s: %w: %s", args[0], err, output)

@@ -184,8 +184,8 @@ func (i *image) addTree(path, from string) error {
 	})
 }
 
-// addLibraries adds the shared libraries that the image's programs and modules are linked with, under the paths by which
-// they are found on this machine.
+// addLibraries adds the shared libraries that the image's programs and modules are linked with, under the paths by
+// which they are found on this machine.
 func (i *image) addLibraries(ctx context.Context) error {
 	var linked []string
 	for _, f := range i.files {
