@@ -287,9 +287,16 @@ func (s *Stack) serve(handler http.Handler) (string, error) {
 	return listener.Addr().String(), nil
 }
 
-// toContainers is the address under which containers reach one of the loopback interface.
+// discardPort is one that nothing answers at.
+const discardPort = "9"
+
+// toContainers is the address under which containers reach one of the loopback interface. What is not started gets an
+// address that leads nowhere: without any, functions would look for it in the account whose keys SAM finds.
 func (s *Stack) toContainers(address string) string {
-	_, port, _ := net.SplitHostPort(address)
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		port = discardPort
+	}
 	return net.JoinHostPort(containerHost, port)
 }
 
