@@ -289,11 +289,20 @@ func TestLongestCall(t *testing.T) {
 	}
 }
 
+// Neither cdk-nag nor the CDK's own validation, by its default rules, has anything to say.
 func TestNoFindings(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]*synthesized{"kept": teamServer(), "destroyed": destroyed()} {
 		for _, finding := range s.findings {
 			t.Errorf("%s: %s", name, finding)
+		}
+		data, err := os.ReadFile(filepath.Join(s.dir, "validation-report.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var report struct{ PluginReports []json.RawMessage }
+		if err := json.Unmarshal(data, &report); err != nil || len(report.PluginReports) > 0 {
+			t.Errorf("%s: the CDK's validation, %v: %s", name, err, data)
 		}
 	}
 }
