@@ -2,6 +2,7 @@ package integration
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"patchbay/infra/cdk/assembly"
 	"patchbay/tests/integration/clients"
 )
 
@@ -48,6 +50,46 @@ func TestConsumerModule(t *testing.T) {
 	}
 	if hasProc() {
 		eventually(t, "every child to be gone", func() bool { return len(processesUnder(t, team.dir)) == 0 })
+	}
+
+	team.mustRun(t, "go", "tool", "patchbay", "synth", "--app", "infra", "-c", "stage=prod")
+	checkConsumersStack(t, team)
+}
+
+// checkConsumersStack looks for what the team's own CDK main adds to its server.
+func checkConsumersStack(t *testing.T, team consumer) {
+	t.Helper()
+	a, err := assembly.Open(filepath.Join(team.dir, "infra", "cdk.out"),
+		assembly.Environment{Partition: "aws", Region: "eu-west-1", Account: "123456789012"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stack, err := a.Stack("shopdesk-prod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var functions, tables []string
+	for _, r := range stack.Resources("AWS::Lambda::Function", "AWS::DynamoDB::Table") {
+		name, err := r.Ref()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Type == "AWS::DynamoDB::Table" {
+			tables = append(tables, name)
+			continue
+		}
+		functions = append(functions, name)
+		resolved, err := r.Stack.Resolve(r.Properties["Environment"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		knows := strings.Contains(fmt.Sprint(resolved), "PRICES_TABLE:shopdesk-prod-prices")
+		if knows != strings.HasPrefix(name, "shopdesk-prod-tool-quote-price-") {
+			t.Errorf("%s has the environment %v", name, resolved)
+		}
+	}
+	if len(functions) != 3 || !slices.Contains(tables, "shopdesk-prod-prices") || len(tables) != 4 {
+		t.Errorf("the stack has the functions %v and the tables %v", functions, tables)
 	}
 }
 
