@@ -39,7 +39,7 @@ func Install(ctx context.Context, o Options) (modules string, err error) {
 }
 
 // InstallFor installs what a module's local stack needs: by the module's own lock file where that names the engine, as
-// the kit's own does, and else by the kit's, whose two files pins holds, in .patchbay/node of the module. The kit itself
+// the kit's own does, else by the kit's, whose two files pins holds, in .patchbay/node of the module. The kit itself
 // may lie in a module cache, where nothing can be installed.
 func InstallFor(ctx context.Context, pins fs.FS, o Options) (modules string, err error) {
 	modules, err = Install(ctx, o)

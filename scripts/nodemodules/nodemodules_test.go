@@ -118,7 +118,7 @@ func TestInstallRunsNpmWhenTheLockSaysSo(t *testing.T) {
 	}
 }
 
-// A module with Node packages of its own, or none, gets the kit's in its .patchbay, and keeps its own files as they are.
+// A module with Node packages of its own, or none, gets the kit's in its .patchbay, and keeps its own files.
 func TestInstallForAModuleThatPinsOtherThings(t *testing.T) {
 	root, bin := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(bin, "npm"), npm)
