@@ -98,8 +98,8 @@ func (o callsOptions) write(out, errOut io.Writer, id string, call operate.Call)
 	return errors.Join(failures...)
 }
 
-// isMetrics tells lines in the embedded metric format, which are for CloudWatch and say nothing that the call's own line
-// does not.
+// isMetrics tells lines in the embedded metric format, which are for CloudWatch and say nothing that the call's own
+// line does not.
 func isMetrics(line locallog.Line) bool { return strings.HasPrefix(line.Message, `{"_aws":`) }
 
 // writer is the short name of who wrote a line.
