@@ -35,7 +35,7 @@ func TestDeployedExamples(t *testing.T) {
 	w, stack := start(t), examples(t)
 	existing := w.existingFunction(t, "shipping-quote", "live")
 	w.host(t, stack, examplesPrefix+"-registrar", "registrar", nil)
-	if err := w.engine(t, examplesPrefix+"-registrar").Deploy(t.Context(), stack); err != nil {
+	if err := w.engine(t).Deploy(t.Context(), stack); err != nil {
 		t.Fatal(err)
 	}
 	tools := exampleTools(t)

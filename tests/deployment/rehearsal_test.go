@@ -26,15 +26,16 @@ import (
 const teamPrefix = "shopdesk-dev"
 
 // A team deploys its server, updates it, sees an update fail, shares the catalogue with another team, rolls back,
-// removes a tool and at last everything: as the README tells it, with the registrar's real program.
+// removes a tool and at last everything: as the README tells it, with the registrar's real program. It is one long test,
+// since it is one story.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	w, team := start(t), newTeam(t)
 	team.addTool(t, "opening_hours", "from nine to six")
 
-	first := team.release(t)
+	first := team.release(t, w)
 	w.host(t, first, teamPrefix+"-registrar", "registrar", nil)
-	server := w.engine(t, teamPrefix+"-registrar")
+	server := w.engine(t)
 	deploy := func(stack *assembly.Stack) {
 		t.Helper()
 		if err := server.Deploy(t.Context(), stack); err != nil {
@@ -58,7 +59,7 @@ func TestRehearsal(t *testing.T) {
 	t.Log("Update: one tool changes, and nothing but its function is deployed anew.")
 	team.edit(t, "functions/quote_price/tool.json", "orders nothing.", "orders nothing. Prices are those of today.")
 	team.edit(t, "functions/quote_price/prices.go", "2490", "2590")
-	second := team.release(t)
+	second := team.release(t, w)
 	if changed := changedFunctions(t, first, second); !slices.Equal(changed, []string{"quote_price"}) {
 		t.Errorf("an edit of quote_price changed the functions of %v", changed)
 	}
@@ -71,7 +72,7 @@ func TestRehearsal(t *testing.T) {
 	t.Log("An update that fails, after the new catalogue has gone live: all is as it was before.")
 	team.edit(t, "functions/quote_price/prices.go", "2590", "2690")
 	team.edit(t, "functions/quote_price/tool.json", "Prices are those of today.", "Prices are those of tomorrow.")
-	third := team.release(t)
+	third := team.release(t, w)
 	before := w.code(t, second, "quote_price")
 	server.SetInterrupt(func() error {
 		if !strings.Contains(w.description(t, "quote_price"), "tomorrow") {
@@ -95,8 +96,14 @@ func TestRehearsal(t *testing.T) {
 	}
 
 	t.Log("The same update again, while another team deploys its own stack: both go live.")
-	other := w.engine(t, teamPrefix+"-registrar")
-	gifts := otherTeam(t, "gift-team", "gift_wrap", "low")
+	other := w.engine(t)
+	wrappers := newTeam(t)
+	wrappers.toolsAlone(t, "gift-team")
+	if err := os.RemoveAll(filepath.Join(wrappers.dir, "functions", "quote_price")); err != nil {
+		t.Fatal(err)
+	}
+	wrappers.addTool(t, "gift_wrap", "wrapped")
+	gifts := wrappers.release(t, w)
 	var both sync.WaitGroup
 	both.Go(func() {
 		if err := other.Deploy(t.Context(), gifts); err != nil {
@@ -107,21 +114,26 @@ func TestRehearsal(t *testing.T) {
 	both.Wait()
 	expect(map[string]string{"quote_price": "3", "opening_hours": "1", "gift_wrap": "1"})
 
-	t.Log("A name that is taken, and a contract that the lint refuses: these stacks fail, and say why.")
+	t.Log("A third team writes its template by hand. A name that is taken, a contract that the lint refuses: both stacks " +
+		"fail and say why.")
 	for _, test := range []struct{ tool, risk, says string }{
 		{"quote_price", "low", "quote_price"}, {"pay_invoice", "huge", "/contract/risk"},
 	} {
-		err := other.Deploy(t.Context(), otherTeam(t, "late-team", test.tool, test.risk))
+		err := other.Deploy(t.Context(), w.handWritten(t, "late-team", test.tool, test.risk))
 		if err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("publishing %s with the risk %s ended with %v", test.tool, test.risk, err)
 		}
 		t.Logf("it says: %v", err)
 	}
 	expect(map[string]string{"quote_price": "3", "opening_hours": "1", "gift_wrap": "1"})
+	if err := other.Deploy(t.Context(), w.handWritten(t, "late-team", "pay_invoice", "medium")); err != nil {
+		t.Fatal(err)
+	}
+	expect(map[string]string{"quote_price": "3", "opening_hours": "1", "gift_wrap": "1", "pay_invoice": "1"})
 
 	t.Log("Roll back: the release of before is deployed once more.")
 	deploy(second)
-	expect(map[string]string{"quote_price": "4", "opening_hours": "1", "gift_wrap": "1"})
+	expect(map[string]string{"quote_price": "4", "opening_hours": "1", "gift_wrap": "1", "pay_invoice": "1"})
 	if got := w.code(t, second, "quote_price"); got != before {
 		t.Errorf("the function's code is %s, want that of the second release, %s", got, before)
 	}
@@ -130,9 +142,11 @@ func TestRehearsal(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(team.dir, "functions", "opening_hours")); err != nil {
 		t.Fatal(err)
 	}
-	fourth := team.release(t)
+	fourth := team.release(t, w)
 	server.SetInterrupt(func() error {
-		expect(map[string]string{"quote_price": w.newest(t, fourth, "quote_price"), "gift_wrap": "1"})
+		expect(map[string]string{
+			"quote_price": w.newest(t, fourth, "quote_price"), "gift_wrap": "1", "pay_invoice": "1",
+		})
 		if len(w.versions(t, second, "opening_hours")) == 0 {
 			t.Error("the function went before the catalogue")
 		}
@@ -145,13 +159,15 @@ func TestRehearsal(t *testing.T) {
 	}
 
 	t.Log("What clients see: the dispatcher's real program lists what the catalogue holds.")
-	if got := w.listed(t, fourth); !slices.Equal(got, []string{"gift_wrap", "quote_price"}) {
+	if got := w.listed(t, fourth); !slices.Equal(got, []string{"gift_wrap", "pay_invoice", "quote_price"}) {
 		t.Errorf("tools/list has %v", got)
 	}
 
-	t.Log("Remove: the other team's tools go with its stack, the server with its own; no more is left than was to stay.")
-	if err := other.Delete(t.Context(), "gift-team"); err != nil {
-		t.Fatal(err)
+	t.Log("Remove: other teams' tools go with their stacks, the server with its own; no more is left than was to stay.")
+	for _, stack := range []string{"gift-team", "late-team"} {
+		if err := other.Delete(t.Context(), stack); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if got := slices.Collect(maps.Keys(w.catalogue(t, teamPrefix))); !slices.Equal(got, []string{"quote_price"}) {
 		t.Errorf("the catalogue has %v", got)
@@ -202,15 +218,15 @@ func checkTeamsRights(t *testing.T, c *team, stack *assembly.Stack) {
 	}
 }
 
-// otherTeam is the stack of a team without the constructs: a template written by hand.
-func otherTeam(t *testing.T, stack, tool, risk string) *assembly.Stack {
+// handWritten is the stack of a team without the constructs.
+func (w *world) handWritten(t *testing.T, stack, tool, risk string) *assembly.Stack {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", "other-team.template.json"))
+	data, err := os.ReadFile(filepath.Join("testdata", "hand-written.template.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := strings.NewReplacer("-tool-TOOL-", "-tool-"+stack+"-", "TOOL", tool, "RISK", risk).Replace(string(data))
-	made, err := assembly.New(stack, []byte(text), place)
+	made, err := assembly.New(stack, []byte(text), w.place())
 	if err != nil {
 		t.Fatal(err)
 	}

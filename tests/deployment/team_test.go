@@ -103,8 +103,8 @@ func (c *team) edit(t *testing.T, name, old, fresh string) {
 	c.write(t, name, strings.Replace(string(data), old, fresh, 1))
 }
 
-// release synthesizes what the module is now.
-func (c *team) release(t *testing.T) *assembly.Stack {
+// release synthesizes what the module is now, and returns its only stack.
+func (c *team) release(t *testing.T, w *world) *assembly.Stack {
 	t.Helper()
 	c.releases++
 	out := filepath.Join(c.dir, fmt.Sprintf("release-%d", c.releases))
@@ -118,16 +118,49 @@ func (c *team) release(t *testing.T) *assembly.Stack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := assembly.Open(out, place)
+	a, err := assembly.Open(out, w.place())
 	if err != nil {
 		t.Fatal(err)
 	}
-	stack, err := a.Stack("shopdesk-dev")
-	if err != nil {
-		t.Fatal(err)
+	if len(a.Stacks) != 1 {
+		t.Fatalf("%d stacks came out", len(a.Stacks))
 	}
-	return stack
+	return a.Stacks[0]
 }
+
+// toolsAlone makes the module one that deploys its tools alone, into the catalogue of a server that is there already.
+func (c *team) toolsAlone(t *testing.T, stack string) {
+	t.Helper()
+	c.write(t, "infra/main.go", strings.ReplaceAll(toolsMain, "STACK", stack))
+}
+
+const toolsMain = `// Command infra is the CDK app of a team that has tools and no server.
+package main
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/jsii-runtime-go"
+
+	"patchbay/infra/cdk/patchbaycdk"
+)
+
+func main() {
+	defer jsii.Close()
+	app := awscdk.NewApp(nil)
+	stage, err := patchbaycdk.ReadStage(app, "patchbay.json", "../functions")
+	if err != nil {
+		panic(err)
+	}
+	stack := awscdk.NewStack(app, jsii.String("STACK"), &awscdk.StackProps{AnalyticsReporting: jsii.Bool(false)})
+	_, err = patchbaycdk.NewTools(stack, jsii.String("Tools"), &patchbaycdk.ToolsProps{
+		Stage: stage, Functions: "../functions",
+	})
+	if err != nil {
+		panic(err)
+	}
+	app.Synth(nil)
+}
+`
 
 // addTool adds a tool that answers with a text.
 func (c *team) addTool(t *testing.T, name, answer string) {

@@ -7,14 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"patchbay/infra/cdk/assembly"
 	"patchbay/scripts/build"
@@ -37,24 +38,42 @@ const (
 
 var place = assembly.Environment{Partition: "aws", Region: region, Account: account}
 
+// place is where stacks are opened that read parameters which others have written.
+func (w *world) place() assembly.Environment {
+	here := place
+	here.Parameter = func(name string) (string, error) {
+		if strings.HasPrefix(name, "/cdk-bootstrap/") {
+			return "30", nil // which the account's bootstrap writes
+		}
+		got, err := ssm.NewFromConfig(w.config).GetParameter(context.Background(), &ssm.GetParameterInput{Name: &name})
+		if err != nil {
+			return "", err
+		}
+		return *got.Parameter.Value, nil
+	}
+	return here
+}
+
 // world is AWS as far as these tests need it, one for all of them: moto, and the control functions' real programs on a
 // local Lambda service, since moto runs no code without Docker.
 type world struct {
 	moto     *motoserver.Server
 	config   aws.Config
 	service  *locallambda.Service
-	invoke   *httptest.Server // the service's API
-	programs string           // the folder of built programs
+	programs string // the folder of built programs
 	log      *logLines
 }
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if w, err := theWorld(); err == nil {
-		w.close()
+	if begun != nil {
+		begun.close()
 	}
 	os.Exit(code)
 }
+
+// begun is the world when somebody has used it.
+var begun *world
 
 // theWorld starts it at the first use.
 var theWorld = sync.OnceValues(func() (*world, error) {
@@ -79,12 +98,11 @@ var theWorld = sync.OnceValues(func() (*world, error) {
 		return nil, err
 	}
 	w.service = locallambda.New(locallambda.Options{Log: w.log.add})
-	w.invoke = httptest.NewServer(w.service)
+	begun = w
 	return w, nil
 })
 
 func (w *world) close() {
-	w.invoke.Close()
 	w.service.Close()
 	w.moto.Close()
 }
@@ -103,19 +121,20 @@ func start(t *testing.T) *world {
 	return w
 }
 
-// engine returns an engine whose custom resources run the registrar of a deployment.
-func (w *world) engine(t *testing.T, registrar string) *cloudformation.Engine {
+// engine returns an engine that has deployed nothing. What custom resources name as their service tokens is run here.
+func (w *world) engine(t *testing.T) *cloudformation.Engine {
 	t.Helper()
-	e := cloudformation.New(cloudformation.Options{
-		Config: w.config,
-		Invoke: func(ctx context.Context, event []byte) error { return w.run(ctx, registrar, event) },
-	})
+	e := cloudformation.New(cloudformation.Options{Config: w.config, Invoke: w.run})
 	t.Cleanup(e.Close)
 	return e
 }
 
-// run invokes a function and returns when it has ended.
-func (w *world) run(ctx context.Context, function string, event []byte) error {
+// run invokes a function by its ARN, and returns when it has ended. The local service has a region of its own.
+func (w *world) run(ctx context.Context, arn string, event []byte) error {
+	function, found := strings.CutPrefix(arn, fmt.Sprintf("arn:aws:lambda:%s:%s:function:", region, account))
+	if !found {
+		return fmt.Errorf("%s is no function of this account and region", arn)
+	}
 	response, err := w.service.Invoke(ctx, function, event)
 	if err != nil {
 		return err

@@ -17,6 +17,8 @@ import (
 // Environment is where the stacks are taken to be deployed, for what templates leave open.
 type Environment struct {
 	Partition, Region, Account string
+	// Parameter reads a parameter of Systems Manager that a template's parameter names; nil: its name stands for it.
+	Parameter func(name string) (string, error)
 }
 
 // Assembly is what one synth wrote.

@@ -11,7 +11,8 @@ import (
 
 func open(t *testing.T) *Stack {
 	t.Helper()
-	a, err := Open(filepath.Join("testdata", "small"), Environment{"aws", "eu-west-1", "111122223333"})
+	a, err := Open(filepath.Join("testdata", "small"),
+		Environment{Partition: "aws", Region: "eu-west-1", Account: "111122223333"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,6 +88,22 @@ func TestResolve(t *testing.T) {
 		}
 		if data, err := json.Marshal(got); err != nil || string(data) != test.want {
 			t.Errorf("%s is %s, %v; want %s", value, data, err, test.want)
+		}
+	}
+}
+
+func TestParametersOfSystemsManager(t *testing.T) {
+	t.Parallel()
+	stack, err := New("s", []byte(`{"Parameters":{
+		"Token":{"Type":"AWS::SSM::Parameter::Value<String>","Default":"/shop/token"},
+		"Text":{"Type":"String","Default":"/shop/text"}}}`),
+		Environment{Parameter: func(name string) (string, error) { return "value of " + name, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"Token": "value of /shop/token", "Text": "/shop/text"} {
+		if got, err := stack.Text(map[string]any{"Ref": name}); err != nil || got != want {
+			t.Errorf("%s is %s, %v; want %s", name, got, err, want)
 		}
 	}
 }

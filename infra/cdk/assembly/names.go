@@ -125,10 +125,15 @@ func (s *Stack) parameter(name string, declared any) (any, error) {
 		return s.parent.Resolve(value)
 	}
 	fields, _ := declared.(map[string]any)
-	if value, ok := fields["Default"]; ok {
-		return value, nil
+	value, ok := fields["Default"]
+	if !ok {
+		return nil, fmt.Errorf("the parameter %s has no value", name)
 	}
-	return nil, fmt.Errorf("the parameter %s has no value", name)
+	if kind := fmt.Sprint(fields["Type"]); strings.HasPrefix(kind, "AWS::SSM::Parameter::Value<") &&
+		s.environment.Parameter != nil {
+		return s.environment.Parameter(fmt.Sprint(value))
+	}
+	return value, nil
 }
 
 // name is what the template calls the resource, else one made of stack and logical id, as CloudFormation makes them.

@@ -142,7 +142,8 @@ func (e *Engine) send(ctx context.Context, stack *assembly.Stack, sent event) (r
 	if err != nil {
 		return response{}, fmt.Errorf("encoding the event: %w", err)
 	}
-	if err := e.options.Invoke(ctx, data); err != nil {
+	token, _ := sent.ResourceProperties["ServiceToken"].(string)
+	if err := e.options.Invoke(ctx, token, data); err != nil {
 		return response{}, fmt.Errorf("invoking its function: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)

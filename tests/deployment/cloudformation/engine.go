@@ -29,9 +29,9 @@ const answerWithin = 2 * time.Minute
 type Options struct {
 	// Config is the configuration of clients of moto.
 	Config aws.Config
-	// Invoke runs the function of custom resources with an event, as asynchronously as CloudFormation does: its result
-	// says only whether the event was taken.
-	Invoke func(ctx context.Context, event []byte) error
+	// Invoke runs the function that is the service token of a custom resource with an event. As CloudFormation invokes it
+	// asynchronously, the result says only whether the event was taken.
+	Invoke func(ctx context.Context, function string, event []byte) error
 	// Interrupt, if it is set, is asked after the custom resources of a deployment have answered. An error stands for a
 	// resource after them that could not be made.
 	Interrupt func() error
