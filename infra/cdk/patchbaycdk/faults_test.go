@@ -66,3 +66,28 @@ func TestExamplesAreDeployedWhereAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// A server is open to everybody only where the settings say so.
+func TestNobodyOpensAServerBySayingNothing(t *testing.T) {
+	t.Parallel()
+	p, err := newSources().tool("own", `{}`).load(parseStage(""), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `stage "prod" does not say who may call`
+	if err := p.checkCallers(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want an error that says %s", err, want)
+	}
+	for _, allowed := range []struct {
+		stage string
+		local bool
+	}{{`"anonymous": true`, false}, {"", true}} {
+		p, err := newSources().tool("own", `{}`).load(parseStage(allowed.stage), allowed.local)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.checkCallers(); err != nil {
+			t.Errorf("%+v: %v", allowed, err)
+		}
+	}
+}

@@ -29,6 +29,7 @@ func newOutputs(scope constructs.Construct, props outputProps) {
 	prefix := props.stage.Prefix()
 	output(scope, "Url", "The MCP endpoint", props.api.url)
 	output(scope, "ClientConfig", "For an MCP client that reads mcpServers", clientConfig(prefix, *props.api.url))
+	output(scope, "Callers", "Who may call", jsii.String("Everybody who reaches the endpoint, as nobody in particular"))
 	output(scope, "SmokeCommand", "Run it first: it checks the deployment",
 		jsii.String("go tool patchbay smoke "+*props.api.url))
 	output(scope, "DashboardUrl", "What goes on", dashboardURL(scope, props.dashboard))

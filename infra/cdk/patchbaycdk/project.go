@@ -106,6 +106,15 @@ func (p *project) check() error {
 	return errors.Join(append(faults, p.checkCount())...)
 }
 
+// checkCallers keeps a server from being open to everybody because nobody said anything.
+func (p *project) checkCallers() error {
+	if p.stage.Anonymous || p.local {
+		return nil
+	}
+	return fmt.Errorf("stage %q does not say who may call: this release has no authorizer on AWS, so that everybody who "+
+		"reaches the endpoint may; allow that by \"anonymous\": true in patchbay.json", p.stage.Name)
+}
+
 func (p *project) checkEnvironment(tool *contract.Tool) error {
 	if p.local {
 		return nil // whoever starts SAM gives the values

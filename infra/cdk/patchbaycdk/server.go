@@ -72,6 +72,9 @@ func NewServer(scope constructs.Construct, id *string, props *ServerProps) (*Ser
 	if err != nil {
 		return nil, err
 	}
+	if err := p.checkCallers(); err != nil {
+		return nil, err
+	}
 	p.existingFolder = props.Existing
 	if err := p.pack(context.Background(), dispatcherPackage, registrarPackage); err != nil {
 		return nil, err

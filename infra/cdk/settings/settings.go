@@ -29,6 +29,9 @@ type Stage struct {
 
 	// Domain is the server's own domain name; nil for the one that API Gateway gives it.
 	Domain *Domain `json:"domain"`
+	// Anonymous allows what this release makes of every server on AWS: whoever reaches the endpoint may call, as nobody in
+	// particular. It must be said, so that nobody opens a server by saying nothing.
+	Anonymous bool `json:"anonymous"`
 	// Origins are those of web pages that may call the server.
 	Origins []string `json:"origins"`
 	// CacheTTLSeconds is how long clients may keep lists.
