@@ -26,8 +26,8 @@ import (
 const teamPrefix = "shopdesk-dev"
 
 // A team deploys its server, updates it, sees an update fail, shares the catalogue with another team, rolls back,
-// removes a tool and at last everything: as the README tells it, with the registrar's real program. It is one long test,
-// since it is one story.
+// removes a tool and at last everything: as the README tells it, with the registrar's real program. One long test, since it
+// is one story.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	w, team := start(t), newTeam(t)
@@ -114,8 +114,8 @@ func TestRehearsal(t *testing.T) {
 	both.Wait()
 	expect(map[string]string{"quote_price": "3", "opening_hours": "1", "gift_wrap": "1"})
 
-	t.Log("A third team writes its template by hand. A name that is taken, a contract that the lint refuses: both stacks " +
-		"fail and say why.")
+	t.Log("A third team writes its template by hand. A name that is taken, a contract that the lint refuses: the " +
+		"stack fails and says why.")
 	for _, test := range []struct{ tool, risk, says string }{
 		{"quote_price", "low", "quote_price"}, {"pay_invoice", "huge", "/contract/risk"},
 	} {
