@@ -112,7 +112,9 @@ func (o *Options) build(ctx context.Context) (string, error) {
 	if _, err := os.Stat(program); errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintln(o.Progress, "compiling the CDK app, which takes a minute the first time")
 	}
-	command := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
+	// The CDK's own tag leaves out the checks of arguments that its Go code makes before Node does, and with them more
+	// than half of the time that compiling takes.
+	command := exec.CommandContext(ctx, "go", "build", "-tags", "no_runtime_type_checking", "-o", program, ".")
 	command.Dir = o.App
 	if output, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("compiling the CDK app in %s: %w\n%s", o.App, err, output)
