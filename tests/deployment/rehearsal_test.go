@@ -26,8 +26,8 @@ import (
 const teamPrefix = "shopdesk-dev"
 
 // A team deploys its server, updates it, sees an update fail, shares the catalogue with another team, rolls back,
-// removes a tool and at last everything: as the README tells it, with the registrar's real program. One long test, since
-// it is one story.
+// removes a tool and at last everything: as the README tells it, with the registrar's real program. It is one
+// long test, since it is one story.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	w, team := start(t), newTeam(t)
