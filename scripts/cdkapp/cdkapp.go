@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 
-	"patchbay"
 	"patchbay/scripts/nodemodules"
 )
 
@@ -62,7 +61,7 @@ func Synth(ctx context.Context, o Options) (*Assembly, error) {
 	if err := o.resolve(); err != nil {
 		return nil, err
 	}
-	modules, err := nodemodules.InstallFor(ctx, patchbay.NodePackages, nodemodules.Options{
+	modules, err := nodemodules.InstallFor(ctx, nodemodules.Options{
 		Root: o.Module, Progress: o.Progress,
 	})
 	if err != nil {

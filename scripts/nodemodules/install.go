@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -39,13 +40,35 @@ func Install(ctx context.Context, o Options) (modules string, err error) {
 }
 
 // InstallFor installs what a module's local stack needs: by the module's own lock file where that names the engine, as
-// the kit's own does, else by the kit's, whose two files pins holds, in .patchbay/node of the module. The kit itself
-// may lie in a module cache, where nothing can be installed.
-func InstallFor(ctx context.Context, pins fs.FS, o Options) (modules string, err error) {
+// the kit's own does, else by the kit's, in .patchbay/node of the module. The kit itself may lie in a module cache, where
+// nothing can be installed.
+func InstallFor(ctx context.Context, o Options) (modules string, err error) {
 	modules, err = Install(ctx, o)
 	if !errors.Is(err, ErrNotInstalled) {
 		return modules, err
 	}
+	kit, err := kitFolder(ctx, o.Root)
+	if err != nil {
+		return "", err
+	}
+	return o.installPinned(ctx, os.DirFS(kit))
+}
+
+// kitFolder is where the go command has the kit's module for a module that requires it.
+func kitFolder(ctx context.Context, root string) (string, error) {
+	command := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "patchbay")
+	command.Dir = root
+	output, err := command.Output()
+	folder := strings.TrimSpace(string(output))
+	if err != nil || folder == "" {
+		return "", fmt.Errorf("%w; the module in %s does not require patchbay, whose package-lock.json names what is "+
+			"needed", ErrNotInstalled, root)
+	}
+	return folder, nil
+}
+
+// installPinned installs what the lock file in pins says.
+func (o Options) installPinned(ctx context.Context, pins fs.FS) (modules string, err error) {
 	root, err := filepath.Abs(filepath.Join(o.Root, ".patchbay", "node"))
 	if err != nil {
 		return "", fmt.Errorf("locating %s: %w", o.Root, err)

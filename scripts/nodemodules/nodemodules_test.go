@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -128,13 +127,15 @@ func TestInstallForAModuleThatPinsOtherThings(t *testing.T) {
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	const others = `{"packages": {"node_modules/left-pad": {"version": "1.0.0"}}}`
 	write(t, filepath.Join(root, lockFile), others)
+	kit := t.TempDir()
+	write(t, filepath.Join(kit, "go.mod"), "module patchbay\n\ngo 1.26.0\n")
+	write(t, filepath.Join(kit, "package.json"), `{"name": "kit"}`)
+	write(t, filepath.Join(root, "go.mod"),
+		"module team\n\ngo 1.26.0\n\nrequire patchbay v0.0.0\n\nreplace patchbay => "+kit+"\n")
 	within := filepath.Join(root, ".patchbay", "node")
 	for _, version := range []string{"4.0.0", "4.0.0", "4.0.1"} {
-		pins := fstest.MapFS{
-			"package.json": {Data: []byte(`{"name": "kit"}`)},
-			lockFile:       {Data: []byte(strings.Replace(wanted, "4.0.0", version, 1))},
-		}
-		modules, err := InstallFor(t.Context(), pins, Options{Root: root})
+		write(t, filepath.Join(kit, lockFile), strings.Replace(wanted, "4.0.0", version, 1))
+		modules, err := InstallFor(t.Context(), Options{Root: root})
 		if err != nil || modules != filepath.Join(within, "node_modules") {
 			t.Fatalf("%s: %s, %v", version, modules, err)
 		}
@@ -146,8 +147,9 @@ func TestInstallForAModuleThatPinsOtherThings(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(root, lockFile)); err != nil || string(got) != others {
 		t.Errorf("the module's own lock file became %q, %v", got, err)
 	}
-	if _, err := InstallFor(t.Context(), fstest.MapFS{}, Options{Root: root}); err == nil {
-		t.Error("installed by files that do not exist")
+	write(t, filepath.Join(root, "go.mod"), "module team\n\ngo 1.26.0\n")
+	if _, err := InstallFor(t.Context(), Options{Root: root}); !errors.Is(err, ErrNotInstalled) {
+		t.Errorf("a module that does not require the kit: %v, want ErrNotInstalled", err)
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"patchbay"
 	"patchbay/scripts/nodemodules"
 	"patchbay/scripts/pytools"
 )
@@ -25,7 +24,7 @@ is for whoever wants it done before, and for the tests, which also need moto and
 				return err
 			}
 			options.Progress = cmd.ErrOrStderr()
-			_, err = nodemodules.InstallFor(cmd.Context(), patchbay.NodePackages, options)
+			_, err = nodemodules.InstallFor(cmd.Context(), options)
 			if err != nil || !options.Dev {
 				return err
 			}

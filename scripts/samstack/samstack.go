@@ -18,7 +18,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"patchbay"
 	"patchbay/infra/cdk/assembly"
 	"patchbay/scripts/localdb"
 	"patchbay/scripts/nodemodules"
@@ -232,7 +231,7 @@ func (s *Stack) chooseAddresses() error {
 
 // install makes sure of the programs that are run.
 func (s *Stack) install(ctx context.Context) error {
-	modules, err := nodemodules.InstallFor(ctx, patchbay.NodePackages, nodemodules.Options{
+	modules, err := nodemodules.InstallFor(ctx, nodemodules.Options{
 		Root: s.options.Root, Progress: s.options.Progress,
 	})
 	if err != nil {
