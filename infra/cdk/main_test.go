@@ -1,15 +1,19 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"patchbay/infra/cdk/assembly"
 	"patchbay/scripts/cdkapp"
 	"patchbay/scripts/nodemodules"
 )
@@ -75,7 +79,50 @@ func read(t *testing.T, file string) string {
 	return string(data)
 }
 
-// A fresh clone has no tool of its own, and is told what to do.
+// A fresh clone deploys as it is: stage dev has those examples that need nothing from outside.
+func TestDevIsDeployedFromAFreshClone(t *testing.T) {
+	t.Parallel()
+	modules(t)
+	o := options(t, "") // the stage of whoever names none
+	var said strings.Builder
+	o.Progress = &said
+	if _, err := cdkapp.Synth(t.Context(), o); err != nil {
+		t.Fatalf("%v\n%s", err, said.String())
+	}
+	opened, err := assembly.Open(o.Output, assembly.Environment{
+		Partition: "aws", Region: "eu-west-1", Account: "123456789012",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stack, err := opened.Stack("patchbay-dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	publications := stack.Resources("Custom::PatchbayTools")
+	if len(publications) != 1 {
+		t.Fatalf("%d publications", len(publications))
+	}
+	functions, _ := publications[0].Properties["Functions"].(map[string]any)
+	want := []string{"add_item", "convert_units", "create_basket", "execute_sql", "get_weather", "view_basket"}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(functions))); diff != "" {
+		t.Errorf("tools of stage dev (-want +got):\n%s", diff)
+	}
+	// Whoever has nothing but an account has none of these.
+	for _, function := range stack.Resources("AWS::Lambda::Function") {
+		text, err := json.Marshal(function.Properties)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, outside := range []string{"PATCHBAY_SECRETS", "VpcConfig"} {
+			if strings.Contains(string(text), outside+`"`) {
+				t.Errorf("%s needs %s", function.ID, outside)
+			}
+		}
+	}
+}
+
+// Without tools of its own stage prod is told what to do.
 func TestSynthSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	modules(t)

@@ -2,8 +2,11 @@ package patchbaycdk
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // What is wrong stops the synthesis with a sentence that says what to do.
@@ -22,6 +25,14 @@ func TestFaults(t *testing.T) {
 		"no tools": {newSources(), "", []string{"functions has no tools; a tool is a folder with a tool.json"}},
 		"only examples": {newSources().tool("a", `{"example": true}`), "", []string{
 			`functions has no tool to deploy: all 1 are examples; write one of your own`, `"examples": true`, `stage "prod"`}},
+		"unknown examples": {newSources().tool("own", `{}`).tool("get_weather", `{"example": true}`).
+			tool("add_item", `{"example": true}`), `"examples": ["get_wether", "own", "get_weather", "elsewhere"]`, []string{
+			`stage "prod" lists under "examples" the tool "get_wether", which is not a tool of `,
+			`(did you mean "get_weather"?); allowed: add_item, get_weather`,
+			`the tool "own", which is no example, and is deployed anyway; allowed: add_item, get_weather`,
+			`the tool "elsewhere", which is not a tool of `}},
+		"no examples": {newSources().tool("own", `{}`), `"examples": ["own"]`, []string{
+			`"own", which is no example, and is deployed anyway; allowed: none, since there are no examples`}},
 		"a wrong contract": {newSources().tool("a", `{"risk": "hihg"}`), "", []string{
 			`functions/a/tool.json /contract/risk: "hihg" is not a value of this field, "high" is near`}},
 		"a value missing": {newSources().tool("a", `{"function": {"environment": {"TO": "", "FROM": "", "X_Y": "1"}}}`), "",
@@ -55,16 +66,35 @@ func TestFaults(t *testing.T) {
 
 func TestExamplesAreDeployedWhereAskedFor(t *testing.T) {
 	t.Parallel()
-	s := newSources().tool("shown", `{"example": true}`).tool("own", `{}`)
-	for stage, want := range map[string]int{"": 1, `"examples": false`: 1, `"examples": true`: 2} {
+	s := newSources().tool("shown", `{"example": true}`).tool("shown_too", `{"example": true}`).tool("own", `{}`)
+	for stage, want := range map[string][]string{
+		"":                          {"own"},
+		`"examples": false`:         {"own"},
+		`"examples": true`:          {"own", "shown", "shown_too"},
+		`"examples": ["shown_too"]`: {"own", "shown_too"},
+	} {
 		p, err := s.load(parseStage(stage), false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(p.tools) != want {
-			t.Errorf("%q deploys %d tools; want %d", stage, len(p.tools), want)
+		if diff := cmp.Diff(want, namesOf(p)); diff != "" {
+			t.Errorf("%q deploys (-want +got):\n%s", stage, diff)
 		}
 	}
+	// SAM runs any folder's tools by the settings of any stage.
+	p, err := s.load(parseStage(`"examples": ["elsewhere"]`), true)
+	if err != nil || len(p.tools) != 3 {
+		t.Errorf("on this machine: %v, %v", namesOf(p), err)
+	}
+}
+
+func namesOf(p *project) []string {
+	var names []string
+	for _, tool := range p.tools {
+		names = append(names, tool.Name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // A server is open to everybody only where the settings say so.

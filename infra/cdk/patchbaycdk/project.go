@@ -15,6 +15,7 @@ import (
 	"patchbay/infra/cdk/settings"
 	"patchbay/scripts/build"
 	"patchbay/shared/contract"
+	"patchbay/shared/nearest"
 )
 
 // The control functions, by their import paths, so that a module that only requires this one builds them too.
@@ -79,21 +80,58 @@ func moduleRoot(dir string) (string, error) {
 	}
 }
 
-// deployed leaves out the examples where the stage does not ask for them; on this machine what they call is there.
+// deployed leaves out the examples that the stage does not ask for; on this machine what they call is there.
 func (p *project) deployed(tools []*contract.Tool, functions string) ([]*contract.Tool, error) {
 	if len(tools) == 0 {
 		return nil, fmt.Errorf("%s has no tools; a tool is a folder with a tool.json", functions)
 	}
-	if p.stage.Examples || p.local {
+	if p.stage.Examples.All || p.local {
 		return tools, nil
 	}
-	own := slices.DeleteFunc(slices.Clone(tools), func(t *contract.Tool) bool { return t.Contract.Example })
-	if len(own) == 0 {
+	if err := p.checkExamples(tools, functions); err != nil {
+		return nil, err
+	}
+	chosen := slices.DeleteFunc(slices.Clone(tools), func(t *contract.Tool) bool {
+		return t.Contract.Example && !slices.Contains(p.stage.Examples.Names, t.Name)
+	})
+	if len(chosen) == 0 {
 		return nil, fmt.Errorf("%s has no tool to deploy: all %d are examples; write one of your own (a folder with a "+
-			"tool.json), or deploy the examples by \"examples\": true in the settings of stage %q",
+			"tool.json), or deploy examples by \"examples\": true, or a list of their names, in the settings of stage %q",
 			functions, len(tools), p.stage.Name)
 	}
-	return own, nil
+	return chosen, nil
+}
+
+// checkExamples wants every name that the stage lists to be that of an example.
+func (p *project) checkExamples(tools []*contract.Tool, functions string) error {
+	var examples, own []string
+	for _, tool := range tools {
+		if tool.Contract.Example {
+			examples = append(examples, tool.Name)
+		} else {
+			own = append(own, tool.Name)
+		}
+	}
+	slices.Sort(examples)
+	allowed := "none, since there are no examples"
+	if len(examples) > 0 {
+		allowed = strings.Join(examples, ", ")
+	}
+	var faults []error
+	for _, name := range p.stage.Examples.Names {
+		if slices.Contains(examples, name) {
+			continue
+		}
+		what := "is not a tool of " + functions
+		if near := nearest.Name(name, examples); slices.Contains(own, name) {
+			what = "is no example, and is deployed anyway"
+		} else if near != "" {
+			what += fmt.Sprintf(" (did you mean %q?)", near)
+		}
+		faults = append(faults, fmt.Errorf("stage %q lists under \"examples\" the tool %q, which %s; allowed: %s",
+			p.stage.Name, name, what, allowed))
+	}
+	return errors.Join(faults...)
 }
 
 // check finds what contracts ask of the deployment's settings and do not get.

@@ -53,8 +53,8 @@ type Stage struct {
 	Secrets map[string]Secret `json:"secrets"`
 	// Functions are the ARNs, with version or alias, of what contracts name as local:NAME.
 	Functions map[string]string `json:"functions"`
-	// Examples says whether the example tools are deployed, too.
-	Examples bool `json:"examples"`
+	// Examples says which of the example tools are deployed, too.
+	Examples Examples `json:"examples"`
 }
 
 // Domain is a domain name with its certificate.
@@ -73,6 +73,26 @@ func (d *Domain) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*d = Domain(read)
+	return nil
+}
+
+// Examples are all, none or some of the example tools.
+type Examples struct {
+	// All is every one that there is.
+	All bool
+	// Names are the tools' names where it is some of them.
+	Names []string
+}
+
+// UnmarshalJSON reads true, false or a list of names, and replaces what was there.
+func (e *Examples) UnmarshalJSON(data []byte) error {
+	var read Examples
+	if json.Unmarshal(data, &read.All) != nil {
+		if err := json.Unmarshal(data, &read.Names); err != nil {
+			return err
+		}
+	}
+	*e = read
 	return nil
 }
 
@@ -205,6 +225,12 @@ func (s *Stage) check() error {
 	if strings.Contains(s.Prefix()+"-", "-tool-") {
 		return fmt.Errorf("the name %s has the word \"tool\" after a hyphen, by which a server's functions are told from "+
 			"another's; allowed: any other name of server and stage", s.Prefix())
+	}
+	for _, reserved := range []string{"aws", "ssm"} {
+		if strings.HasPrefix(s.Prefix(), reserved) {
+			return fmt.Errorf("the name %s begins with %q, which the Parameter Store keeps to itself; allowed: any other name "+
+				"of the server, under \"name\"", s.Prefix(), reserved)
+		}
 	}
 	if v := s.Networks.VPC; v != nil && len(v.AvailabilityZones) != len(v.SubnetIDs) {
 		return fmt.Errorf("stage %s: networks.vpc has %d availabilityZones for %d subnetIds; allowed: the zone of each "+

@@ -30,6 +30,29 @@ func TestParseFillsInDefaults(t *testing.T) {
 	}
 }
 
+// A stage's examples are its own: what the defaults say of them does not remain.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		defaults, stage string
+		want            Examples
+	}{
+		{`{}`, `{}`, Examples{}},
+		{`{"examples":true}`, `{}`, Examples{All: true}},
+		{`{"examples":true}`, `{"examples":["a.b","c"]}`, Examples{Names: []string{"a.b", "c"}}},
+		{`{"examples":["a","b"]}`, `{"examples":["c"]}`, Examples{Names: []string{"c"}}},
+		{`{"examples":["a","b"]}`, `{"examples":false}`, Examples{}},
+	} {
+		s, err := Parse([]byte(`{"defaults":`+test.defaults+`,"stages":{"dev":`+test.stage+`}}`), "dev", "tools")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(test.want, s.Examples); diff != "" {
+			t.Errorf("%s after %s (-want +got):\n%s", test.stage, test.defaults, diff)
+		}
+	}
+}
+
 const layered = `{
 	"name": "tools",
 	"defaults": {
@@ -60,7 +83,7 @@ func TestParseMergesTheStageIntoTheDefaults(t *testing.T) {
 	}
 	want := &Stage{
 		Name: "prod", Server: "tools", Origins: []string{"https://b.example"}, CacheTTLSeconds: 0, LogRetentionDays: 7,
-		RemovalPolicy: Retain, Examples: true, Throttle: Throttle{RatePerSecond: 100, Burst: 200}, GatewayLogRole: true,
+		RemovalPolicy: Retain, Examples: Examples{All: true}, Throttle: Throttle{RatePerSecond: 100, Burst: 200}, GatewayLogRole: true,
 		Domain:      &Domain{Name: "example.com", CertificateARN: "arn:aws:acm:eu-west-1:123456789012:certificate/ab-2"},
 		Environment: map[string]string{"FROM": "1", "TO": "2"},
 		Secrets:     map[string]Secret{"x": {Secret: "there"}, "y": {Secret: "elsewhere"}},
@@ -83,6 +106,8 @@ func TestParseRefuses(t *testing.T) {
 		"unknown setting": {stage(`"orgins":[]`), `did you mean "origins"?`},
 		"wrong case":      {stage(`"Origins":[]`), `"origins"`},
 		"wrong type":      {stage(`"examples":"yes"`), `stages.dev.examples: "yes"`},
+		"no example":      {stage(`"examples":[]`), `stages.dev.examples`},
+		"example twice":   {stage(`"examples":["a","a"]`), `stages.dev.examples`},
 		"null":            {stage(`"domain":null`), `stages.dev.domain`},
 		"removal policy":  {stage(`"removalPolicy":"keep"`), `"retain", "destroy"`},
 		"retention":       {stage(`"logRetentionDays":31`), `3653`},
@@ -97,6 +122,9 @@ func TestParseRefuses(t *testing.T) {
 		"burst":            {stage(`"throttle":{"ratePerSecond":10,"burst":5}`), "burst is 5, below ratePerSecond 10"},
 		"stage name":       {`{"name":"x","stages":{"Dev":{}}}`, `Dev`},
 		"tool in the name": {`{"name":"a-tool","stages":{"dev":{}}}`, `a-tool-dev has the word "tool" after a hyphen`},
+		"aws in front": {`{"name":"aws-tools","stages":{"dev":{}}}`,
+			`the name aws-tools-dev begins with "aws"`},
+		"ssm in front":     {`{"name":"ssmart","stages":{"dev":{}}}`, `the name ssmart-dev begins with "ssm"`},
 		"server name":      {`{"name":"Tools","stages":{"dev":{}}}`, `"Tools"`},
 		"no name possible": {`{"stages":{"dev":{}}}`, `the name "-1" in server.json makes no name on AWS`},
 	} {
@@ -135,7 +163,7 @@ func TestEverySettingIsRead(t *testing.T) {
 			[]string{"sg-12345678"}}},
 		Throttle: Throttle{4, 5}, Environment: map[string]string{"AB": "1"},
 		Secrets:   map[string]Secret{"x": {Parameter: "/p"}},
-		Functions: map[string]string{"f": "arn:aws:lambda:eu-west-1:123456789012:function:f:1"}, Examples: true,
+		Functions: map[string]string{"f": "arn:aws:lambda:eu-west-1:123456789012:function:f:1"}, Examples: Examples{All: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("stage (-want +got):\n%s", diff)
