@@ -14,9 +14,16 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// registrarSeconds is how long a publish may take. CloudFormation waits as long and no longer: its own default is an
-// hour, for which a failed deploy would stand still.
-const registrarSeconds = 120
+const (
+	// registrarSeconds is how long a publish may take.
+	registrarSeconds = 120
+	// eventSeconds is how long an event may wait for the registrar; Lambda allows no less.
+	eventSeconds = 60
+	// answerSeconds is how long CloudFormation waits. Until then even an event that had to wait has been published or
+	// never will be: a publish after CloudFormation gave up would undo its rollback. It is not much longer either: the
+	// default is an hour, for which a failed deploy would stand still.
+	answerSeconds = eventSeconds + registrarSeconds + 60
+)
 
 // newRegistrar creates the function that publishes catalogues, and exports it to other stacks. It writes the catalogue,
 // reads what a publish consists of from the bucket that the CDK uploads to, asks for the time limits of functions, and
@@ -46,7 +53,7 @@ func (d *deployment) newRegistrar(scope constructs.Construct, t tableSet) awslam
 	})
 	// A publish that failed has been reported; done again later it would undo what came after it.
 	function.ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{
-		RetryAttempts: jsii.Number(0), MaxEventAge: awscdk.Duration_Seconds(jsii.Number(60)),
+		RetryAttempts: jsii.Number(0), MaxEventAge: awscdk.Duration_Seconds(jsii.Number(eventSeconds)),
 	})
 	awsssm.NewStringParameter(scope, jsii.String("ServiceToken"), &awsssm.StringParameterProps{
 		ParameterName: jsii.String(serviceToken(prefix)),
@@ -96,7 +103,7 @@ func (d *deployment) publish(
 	resource := awscdk.NewCustomResource(scope, jsii.String("Catalogue"), &awscdk.CustomResourceProps{
 		ResourceType:   jsii.String("Custom::PatchbayTools"),
 		ServiceToken:   jsii.String(serviceToken),
-		ServiceTimeout: awscdk.Duration_Seconds(jsii.Number(registrarSeconds)),
+		ServiceTimeout: awscdk.Duration_Seconds(jsii.Number(answerSeconds)),
 		Properties: &map[string]any{
 			"Catalogue": map[string]any{"Bucket": asset.S3BucketName(), "Key": asset.S3ObjectKey()},
 			"Functions": functions,

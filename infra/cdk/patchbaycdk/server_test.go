@@ -166,7 +166,7 @@ func TestPublication(t *testing.T) {
 	}
 	publication := properties(t, resources[0])
 	checkHas(t, "the publication", publication, map[string]any{
-		"ServiceToken": "arn:aws:lambda:eu-west-1:123456789012:function:tools-prod-registrar", "ServiceTimeout": "120",
+		"ServiceToken": "arn:aws:lambda:eu-west-1:123456789012:function:tools-prod-registrar", "ServiceTimeout": "240",
 	})
 	functions := publication["Functions"].(map[string]any)
 	want := []string{"foreign", "has_secrets", "in_network", "in_node", "keeps_state", "local_one", "plain"}
