@@ -138,7 +138,7 @@ func (p *Publisher) contents(ctx context.Context, h *head, source, snapshot stri
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifest of snapshot %s: %w", snapshot, err)
 	}
-	if m.source != source || !h.names(m.id) && m.supersededAt(h) == 0 {
+	if m.source != source || !m.wasLive(h) {
 		return nil, fmt.Errorf("source %s, snapshot %s: %w", source, snapshot, ErrNotKept)
 	}
 	return p.publications(ctx, m)

@@ -97,3 +97,6 @@ func (m manifest) supersededAt(h *head) int64 {
 	}
 	return m.superseded
 }
+
+// wasLive reports whether the source serves the snapshot or did. The publish of another one failed, or is under way.
+func (m manifest) wasLive(h *head) bool { return h.names(m.id) || m.supersededAt(h) != 0 }

@@ -29,7 +29,7 @@ type Pruned struct {
 type state int
 
 const (
-	kept    state = iota // HEAD names it, or it is too young to delete
+	kept    state = iota // HEAD names it, or it is too young to delete, or a deployment goes by it
 	pending              // a publish may be writing it
 	doomed
 )
@@ -51,8 +51,10 @@ func (m manifest) state(h *head, now time.Time) state {
 	return doomed
 }
 
-// Prune deletes the snapshots that were superseded a day ago and those whose publish failed a day ago. The function
-// versions that only those named can be deleted next. While a publish may be under way nothing is pruned, since it
+// Prune deletes the snapshots that were superseded a day ago and those whose publish failed a day ago, but for the last
+// that a live source's deployment ordered: after a rollback by an operator the deployment still holds that one's
+// function versions, and names them again with its next order. The versions that only the deleted snapshots named can be
+// deleted next. While a publish may be under way nothing is pruned, since it
 // could be about to name one of those versions again, as a rollback does.
 //
 // With an error, Pruned still says what was deleted before it, and the functions of what was to be deleted.
@@ -92,8 +94,13 @@ func (p *Publisher) Prune(ctx context.Context) (Pruned, error) {
 // triage divides the ids of snapshots. None is doomed while any is pending.
 func triage(manifests []manifest, h *head, now time.Time) (keep, doom []string) {
 	waiting := false
+	last := lastOrders(manifests, h)
 	for _, m := range manifests {
-		switch m.state(h, now) {
+		state := m.state(h, now)
+		if last[m.id] {
+			state = kept
+		}
+		switch state {
 		case doomed:
 			doom = append(doom, m.id)
 		case pending:
@@ -107,6 +114,31 @@ func triage(manifests []manifest, h *head, now time.Time) (keep, doom []string) 
 		return append(keep, doom...), nil
 	}
 	return keep, doom
+}
+
+// lastOrders are the ids of the snapshots that live sources' deployments ordered last and got. Of those that began in
+// the same second all are, since nothing tells them apart.
+func lastOrders(manifests []manifest, h *head) map[string]bool {
+	began := map[string]int64{}
+	for _, m := range manifests {
+		if m.ordered(h) {
+			began[m.source] = max(began[m.source], m.created)
+		}
+	}
+	last := map[string]bool{}
+	for _, m := range manifests {
+		if m.ordered(h) && m.created == began[m.source] {
+			last[m.id] = true
+		}
+	}
+	return last
+}
+
+// ordered reports whether the snapshot is or was live by the order of a deployment, whose source is live. Nobody else's
+// order has a request.
+func (m manifest) ordered(h *head) bool {
+	_, live := h.Sources[m.source]
+	return live && m.request != "" && m.wasLive(h)
 }
 
 // onlyIn returns the functions to retire that snapshots in doom name and none in keep does.

@@ -188,6 +188,50 @@ func TestSlowPublishIsRefused(t *testing.T) {
 	f.wantList()
 }
 
+// TestPruneKeepsWhatWasOrdered rolls back behind a deployment's back: the deployment goes on to hold what it ordered
+// last, and orders it again with its next change.
+func TestPruneKeepsWhatWasOrdered(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	order := func(version int, request string) Receipt {
+		t.Helper()
+		tools := []Publication{publication(t, "a", version, definition("a"))}
+		receipt, err := f.publisher().PublishAs(t.Context(), "stack", Order{Request: request}, tools)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return receipt
+	}
+	rollBack := func(to Receipt) Receipt {
+		t.Helper()
+		receipt, err := f.publisher().Rollback(t.Context(), "stack", to.Snapshot, Order{Operator: "night shift"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return receipt
+	}
+	first := order(1, "r1")
+	f.pass(time.Hour)
+	second := order(2, "r2")
+	f.pass(time.Hour)
+	back := rollBack(first)
+	f.store(manifest{id: "FAILED", source: "stack", created: f.clock().Unix(), request: "r3"}.item())
+	f.pass(pruneAge)
+	f.wantPruned(t, Pruned{Snapshots: []string{first.Snapshot, "FAILED"}})
+	again := order(2, "r4")
+	f.pass(pruneAge)
+	f.wantPruned(t, Pruned{
+		Snapshots: []string{second.Snapshot, back.Snapshot}, Functions: []string{functionARN("a", 1)},
+	})
+	f.publishVersion(t, "stack", "a", 3)
+	f.pass(pruneAge)
+	f.wantPruned(t, Pruned{})
+	if err := f.publisher().Withdraw(t.Context(), "stack"); err != nil { // nobody orders for it any more
+		t.Fatal(err)
+	}
+	f.wantPruned(t, Pruned{Snapshots: []string{again.Snapshot}, Functions: []string{functionARN("a", 2)}})
+}
+
 // TestPruneGoesOnAfterAFailure fails a deletion half way.
 func TestPruneGoesOnAfterAFailure(t *testing.T) {
 	t.Parallel()

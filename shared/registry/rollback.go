@@ -60,7 +60,7 @@ func (p *Publisher) obeyed(ctx context.Context, h *head, source string, order Or
 		return Receipt{}, false, err
 	}
 	for _, m := range manifests {
-		if m.source != source || m.request != order.Request || !h.names(m.id) && m.supersededAt(h) == 0 {
+		if m.source != source || m.request != order.Request || !m.wasLive(h) {
 			continue
 		}
 		live := h.Sources[source]

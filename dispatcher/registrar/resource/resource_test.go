@@ -434,6 +434,27 @@ func TestVersionsArePruned(t *testing.T) {
 	})
 }
 
+// An operator goes back behind CloudFormation's back, and stays there for long. CloudFormation still has the versions of
+// its own last order, and must be able to order them again: with the next deploy, and with that one's rollback.
+func TestVersionsThatCloudFormationHasAreKept(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	first := f.succeeds("create")
+	f.succeeds("update")
+	_, err := registry.NewPublisher(f.db, f.options.Table, registry.PublisherOptions{Now: f.clock}).
+		Rollback(t.Context(), stack, first.Data["Snapshot"].(string), registry.Order{Operator: "night shift"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.wantTools("get_weather:1")
+	f.pass(25 * time.Hour)
+	f.succeeds("create-other-stack")
+	f.wantVersions(weather, "1", "2")
+	f.wantVersions(note, "1")
+	f.succeeds("update", func(e *cfn.Event) { e.RequestID = "another" })
+	f.wantTools("create_note:1", "get_weather:2", "quote_shipping:live")
+}
+
 func (f *fixture) role() string {
 	f.Helper()
 	role, err := iam.NewFromConfig(moto.Config()).GetRole(f.Context(), &iam.GetRoleInput{RoleName: aws.String("tools")})
