@@ -113,17 +113,19 @@ func (p *Publisher) Contents(ctx context.Context, source, snapshot string) ([]Pu
 	return p.contents(ctx, h, source, snapshot)
 }
 
-// Live returns the tools that source serves, in order of name; none when it has published nothing.
-func (p *Publisher) Live(ctx context.Context, source string) ([]Publication, error) {
+// Live returns the tools that source serves, in order of name, and the id of their snapshot; none when it has published
+// nothing.
+func (p *Publisher) Live(ctx context.Context, source string) (tools []Publication, snapshot string, err error) {
 	h, err := readHead(ctx, p.db, p.table)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	published, ok := h.Sources[source]
 	if !ok {
-		return nil, nil
+		return nil, "", nil
 	}
-	return p.contents(ctx, h, source, published.Snapshot)
+	tools, err = p.contents(ctx, h, source, published.Snapshot)
+	return tools, published.Snapshot, err
 }
 
 func (p *Publisher) contents(ctx context.Context, h *head, source, snapshot string) ([]Publication, error) {

@@ -117,9 +117,9 @@ func TestContents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	live, err := f.publisher().Live(t.Context(), "one")
-	if err != nil {
-		t.Fatal(err)
+	live, snapshot, err := f.publisher().Live(t.Context(), "one")
+	if err != nil || snapshot != receipt.Snapshot {
+		t.Fatalf("snapshot %s, %v; want %s", snapshot, err, receipt.Snapshot)
 	}
 	for _, got := range [][]Publication{contents, live} {
 		var names, functions []string
@@ -130,8 +130,8 @@ func TestContents(t *testing.T) {
 			t.Errorf("contents are %d tools, the last with %s", len(names), functions[len(functions)-1])
 		}
 	}
-	if none, err := f.publisher().Live(t.Context(), "two"); err != nil || none != nil {
-		t.Errorf("a source without a publish has %v, %v", none, err)
+	if none, snapshot, err := f.publisher().Live(t.Context(), "two"); err != nil || none != nil || snapshot != "" {
+		t.Errorf("a source without a publish has %v of snapshot %q, %v", none, snapshot, err)
 	}
 }
 

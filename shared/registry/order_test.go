@@ -94,6 +94,37 @@ func TestSettingsGoWithThePublish(t *testing.T) {
 	}
 }
 
+// TestWhatIsLiveOutlastsTheSettings publishes what is live once more, under settings that do not allow it any more, until
+// something else is live.
+func TestWhatIsLiveOutlastsTheSettings(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	slow := publications(t, "slow")
+	slow[0].Tool.Contract.Execution.TimeoutSeconds = 60
+	live, err := f.publisher().Publish(t.Context(), "one", slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shorter := &Settings{MaxCallSeconds: 30}
+	again, err := f.publisher().PublishAs(t.Context(), "one", Order{Again: live.Snapshot, Settings: shorter}, slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantRefused := func(db DB, snapshot string) {
+		t.Helper()
+		_, err := f.publisherOn(db).PublishAs(t.Context(), "one", Order{Again: snapshot}, slow)
+		if err == nil || !strings.Contains(err.Error(), "the server ends a call after 30 seconds, this tool after 60") {
+			t.Errorf("error %v", err)
+		}
+	}
+	wantRefused(f.db, "")
+	wantRefused(f.db, live.Snapshot)
+	db := &watchedDB{DB: f.db}
+	db.onPut = publishBefore(f, "one", "fast")
+	wantRefused(db, again.Snapshot)
+	f.wantList("fast")
+}
+
 // TestOrdersAreObeyedOnce delivers orders again.
 func TestOrdersAreObeyedOnce(t *testing.T) {
 	t.Parallel()

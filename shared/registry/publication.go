@@ -22,8 +22,8 @@ type Publication struct {
 
 // prepare checks the parts of a publish and returns its records in order of name. The error lists every fault, so that
 // no publisher has to check anything itself.
-func prepare(source string, order Order, tools []Publication, settings Settings) ([]record, error) {
-	faults := []error{checkSource(source), order.check(), checkContracts(tools, settings)}
+func prepare(source string, order Order, tools []Publication, limits contract.ServerLimits) ([]record, error) {
+	faults := []error{checkSource(source), order.check(), checkContracts(tools, limits)}
 	records := make([]record, 0, len(tools))
 	size := 0
 	for _, tool := range tools {
@@ -44,7 +44,7 @@ func prepare(source string, order Order, tools []Publication, settings Settings)
 
 // checkContracts refuses tools that do not fit each other or the server. What is wrong within a contract was told when
 // it was parsed.
-func checkContracts(publications []Publication, settings Settings) error {
+func checkContracts(publications []Publication, limits contract.ServerLimits) error {
 	tools := make([]*contract.Tool, 0, len(publications))
 	for _, p := range publications {
 		if p.Tool == nil {
@@ -52,11 +52,7 @@ func checkContracts(publications []Publication, settings Settings) error {
 		}
 		tools = append(tools, p.Tool)
 	}
-	return contract.CheckTools(tools, settings.limits()).Err()
-}
-
-func (s Settings) limits() contract.ServerLimits {
-	return contract.ServerLimits{MaxCallSeconds: s.MaxCallSeconds}
+	return contract.CheckTools(tools, limits).Err()
 }
 
 func checkSource(source string) error {
@@ -142,10 +138,10 @@ func newAdmission(db ReadDB, table, source string, publications []Publication) *
 	return a
 }
 
-// check returns a *ConflictError when a source in h other than the publisher's owns any of the names. The settings in h
-// may have changed since the tools were prepared.
-func (a *admission) check(ctx context.Context, h *head) error {
-	if err := contract.CheckTools(a.tools, h.Settings.limits()).Err(); err != nil {
+// check returns a *ConflictError when a source in h other than the publisher's owns any of the names. The limits may
+// have changed since the tools were prepared.
+func (a *admission) check(ctx context.Context, h *head, limits contract.ServerLimits) error {
+	if err := contract.CheckTools(a.tools, limits).Err(); err != nil {
 		return fmt.Errorf("publishing %s: %w", a.source, err)
 	}
 	owners := map[string]string{}

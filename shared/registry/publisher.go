@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"patchbay/shared/contract"
 )
 
 const (
@@ -86,6 +88,10 @@ type Order struct {
 	Request string
 	// Operator is the person who gave the order, for History; empty for a deployment.
 	Operator string
+	// Again is the snapshot whose contents the tools are once more. While the source serves it, they are not held against
+	// the server's settings, which may have changed since: what is live stays, and whoever rolls a deployment back to it
+	// must get there. Empty for contents that may be new.
+	Again string
 	// Settings, when not nil, replace the server-wide settings with the publish, or not at all.
 	Settings *Settings
 }
@@ -136,7 +142,15 @@ func (b publish) admit(ctx context.Context, h *head, admission *admission) error
 		return fmt.Errorf("publishing %s as %s: %w: %s has published it; remove that first",
 			b.source, b.order.By, ErrOtherPublisher, other)
 	}
-	return admission.check(ctx, h)
+	return admission.check(ctx, h, b.limits(h))
+}
+
+// limits are what the tools are held against by h.
+func (b publish) limits(h *head) contract.ServerLimits {
+	if b.order.Again != "" && b.order.Again == h.Sources[b.source].Snapshot {
+		return contract.ServerLimits{}
+	}
+	return contract.ServerLimits{MaxCallSeconds: h.Settings.MaxCallSeconds}
 }
 
 func (p *Publisher) publish(ctx context.Context, h *head, b publish) (Receipt, error) {
@@ -147,7 +161,7 @@ func (p *Publisher) publish(ctx context.Context, h *head, b publish) (Receipt, e
 		}
 		h.Settings = *b.order.Settings
 	}
-	records, err := prepare(b.source, b.order, b.tools, h.Settings)
+	records, err := prepare(b.source, b.order, b.tools, b.limits(h))
 	if err != nil {
 		return Receipt{}, err
 	}

@@ -172,21 +172,24 @@ func (b *binder) bind(tool *contract.Tool, function, property string) {
 	b.publications = append(b.publications, registry.Publication{Tool: tool, Function: function})
 }
 
-// isLive reports whether the stack serves exactly these tools already.
-func (h *Handler) isLive(ctx context.Context, source string, tools []registry.Publication) (bool, error) {
-	live, err := h.publisher.Live(ctx, source)
+// liveAs returns the snapshot by which the stack serves exactly these tools already; empty where it does not.
+func (h *Handler) liveAs(ctx context.Context, source string, tools []registry.Publication) (string, error) {
+	live, snapshot, err := h.publisher.Live(ctx, source)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	was, err := byName(live)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	is, err := byName(tools)
 	if err != nil {
-		return false, err
+		return "", err
 	}
-	return len(tools) > 0 && len(is) == len(tools) && maps.Equal(was, is), nil
+	if len(tools) == 0 || len(is) != len(tools) || !maps.Equal(was, is) {
+		return "", nil
+	}
+	return snapshot, nil
 }
 
 // byName maps each tool to all that is published of it.

@@ -323,7 +323,7 @@ func (f *fixture) wantTools(want ...string) {
 	publisher := registry.NewPublisher(f.db, f.options.Table, registry.PublisherOptions{})
 	var got []string
 	for _, source := range []string{stack, otherStack} {
-		live, err := publisher.Live(f.Context(), source)
+		live, _, err := publisher.Live(f.Context(), source)
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -160,19 +160,20 @@ func (h *Handler) publish(ctx context.Context, log *slog.Logger, event cfn.Event
 	if err != nil {
 		return nil, err
 	}
-	live, err := h.isLive(ctx, event.StackID, tools)
+	live, err := h.liveAs(ctx, event.StackID, tools)
 	if err != nil {
 		return nil, err
 	}
-	// A rollback of an update that was refused orders what is live. Whatever was refused by now of that, as a function
-	// of somebody else that has become slower, it must not keep the stack from coming back to where it was.
-	if !live {
+	// A rollback of an update that was refused orders what is live. Whatever has changed around that, as a function of
+	// somebody else that has become slower, or the server's longest call, must not keep the stack from coming back to
+	// where it was.
+	if live == "" {
 		if err := h.checkFunctions(ctx, log, tools); err != nil {
 			return nil, err
 		}
 	}
 	receipt, err := h.publisher.PublishAs(ctx, event.StackID, registry.Order{
-		By: publisherName(event.LogicalResourceID), Request: event.RequestID,
+		By: publisherName(event.LogicalResourceID), Request: event.RequestID, Again: live,
 		Settings: &registry.Settings{MaxCallSeconds: h.MaxCallSeconds},
 	}, tools)
 	if errors.Is(err, registry.ErrOtherPublisher) {

@@ -305,6 +305,25 @@ func TestLongestCall(t *testing.T) {
 	f.wantLongestCall(6)
 }
 
+// What is live stays, as it does for other stacks, when the server's longest call becomes shorter: the rollback of an
+// update that was refused for it must succeed. Whatever differs from what is live is checked.
+func TestRollbackToWhatIsLiveOutlastsTheLongestCall(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.succeeds("create")
+	f.options.MaxCallSeconds = 4
+	f.handler = resource.New(f.options)
+	f.fails("update", "functions/get_weather/tool.json", "the server ends a call after 4 seconds, this tool after 5")()
+	f.wantLongestCall(60)
+	f.fails("update", "after 4 seconds")(func(e *cfn.Event) { // one more version, and nothing else
+		e.RequestID, e.ResourceProperties["Catalogue"] = "another", f.event("create").ResourceProperties["Catalogue"]
+		delete(e.ResourceProperties["Functions"].(map[string]any), "create_note")
+	})
+	f.succeeds("rollback")
+	f.wantTools("get_weather:1")
+	f.wantLongestCall(4)
+}
+
 func (f *fixture) wantLongestCall(want int) {
 	f.Helper()
 	settings, err := registry.NewReader(f.db, f.options.Table, registry.ReaderOptions{}).Settings(f.Context())

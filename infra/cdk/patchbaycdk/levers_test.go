@@ -201,7 +201,7 @@ func TestLeversAndTheirPolicies(t *testing.T) {
 		acting := registry.NewPublisher(w, catalogue, registry.PublisherOptions{})
 		_, err := acting.History(t.Context())
 		must(err)
-		_, err = acting.Live(t.Context(), "stack")
+		_, _, err = acting.Live(t.Context(), "stack")
 		must(err)
 		_, err = acting.Contents(t.Context(), "stack", first.Snapshot)
 		must(err)
