@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"text/tabwriter"
+
+	"patchbay/scripts/printable"
 )
 
 //go:embed expected-*.json
@@ -170,7 +172,7 @@ func (v *verdict) print(out io.Writer) error {
 	v.printReasons(out)
 	for _, r := range v.rows {
 		for _, problem := range r.unexpected {
-			fmt.Fprintf(out, "\nFAILED %s\n  %s\n", r.scenario, problem)
+			fmt.Fprintf(out, "\nFAILED %s\n  %s\n", r.scenario, printable.Lines(problem, "  "))
 		}
 		for _, id := range r.stale {
 			fmt.Fprintf(out, "\nLISTED but not failing: %s, check %s\n", r.scenario, id)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"patchbay/scripts/locallog"
 	"patchbay/scripts/operate"
+	"patchbay/scripts/printable"
 	"patchbay/shared/jsonrpc"
 	"patchbay/shared/registry"
 )
@@ -76,7 +78,7 @@ func (o callsOptions) find(ctx context.Context, target *operate.Target, id strin
 
 func (o callsOptions) write(out, errOut io.Writer, id string, call operate.Call) error {
 	for _, note := range call.Notes {
-		fmt.Fprintln(errOut, "note:", note)
+		fmt.Fprintln(errOut, "note:", printable.Line(note))
 	}
 	if len(call.Lines) == 0 {
 		return fmt.Errorf("no line of %s within the last %s; look further back with --since", id, o.since)
@@ -89,10 +91,13 @@ func (o callsOptions) write(out, errOut io.Writer, id string, call operate.Call)
 	for _, line := range lines {
 		width = max(width, len(writer(line)))
 	}
+	const timeFormat = "2006-01-02 15:04:05.000"
+	// A message of several lines stays in its column, so that none of them passes for one of another writer.
+	indent := strings.Repeat(" ", len(timeFormat)+width+4)
 	var failures []error
 	for _, line := range lines {
-		_, err := fmt.Fprintf(out, "%s  %-*s  %s\n", line.Time.UTC().Format("2006-01-02 15:04:05.000"), width, writer(line),
-			readable(line.Message, id))
+		_, err := fmt.Fprintf(out, "%s  %-*s  %s\n", line.Time.UTC().Format(timeFormat), width, writer(line),
+			readable(line.Message, id, indent))
 		failures = append(failures, err)
 	}
 	return errors.Join(failures...)
@@ -107,15 +112,20 @@ func writer(line locallog.Line) string {
 	if strings.HasPrefix(line.Group, "/aws/apigateway/") {
 		return "gateway"
 	}
-	return path.Base(line.Group)
+	return printable.Line(path.Base(line.Group))
 }
 
-// readable writes a line of JSON as its message and name=value; any other line stays as it is. Left out is what every
-// line of the call says: the time, and the request's id.
-func readable(message, id string) string {
+// readable writes a line of JSON as its message and name=value; any other line stays as it is, as far as it prints.
+// Left out is what every line of the call says: the time, and the request's id.
+//
+// Clients and tools have their say in both, and anybody may be a client.
+func readable(message, id, indent string) string {
+	if !json.Valid([]byte(message)) {
+		return printable.Lines(message, indent)
+	}
 	members, err := jsonrpc.Members(json.RawMessage(message))
 	if err != nil {
-		return strings.ReplaceAll(message, "\r", "\n")
+		return printable.Lines(message, indent)
 	}
 	var text string
 	var rest []string
@@ -124,9 +134,9 @@ func readable(message, id string) string {
 		switch {
 		case member.Key == "time", member.Key == "requestId" && value == id, member.Key == "level" && value == "INFO":
 		case member.Key == "msg":
-			text = strings.Trim(value, `"`)
+			text = title(member.Value)
 		default:
-			rest = append(rest, member.Key+"="+value)
+			rest = append(rest, name(member.Key)+"="+value)
 		}
 	}
 	return strings.TrimSpace(text + " " + strings.Join(rest, " "))
@@ -135,8 +145,28 @@ func readable(message, id string) string {
 // bare leaves the quotes off a string that needs none.
 func bare(value json.RawMessage) string {
 	var text string
-	if json.Unmarshal(value, &text) == nil && text != "" && !strings.ContainsAny(text, " \"\n") {
-		return text
+	if json.Unmarshal(value, &text) == nil && value[0] == '"' {
+		return printable.Word(text)
 	}
-	return string(value)
+	return inOneLine(value)
+}
+
+// name is a member's name, quoted where it would not end at the equals sign behind it.
+func name(key string) string {
+	if strings.Contains(key, "=") {
+		return strconv.Quote(key)
+	}
+	return printable.Word(key)
+}
+
+// title is a message, quoted where it would pass for the name=value behind it.
+func title(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) != nil || value[0] != '"' {
+		return inOneLine(value)
+	}
+	if strings.ContainsAny(text, `="`) || printable.Line(text) != text {
+		return strconv.Quote(text)
+	}
+	return text
 }

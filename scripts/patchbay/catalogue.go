@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"patchbay/scripts/operate"
+	"patchbay/scripts/printable"
 	"patchbay/shared/registry"
 )
 
@@ -171,32 +172,38 @@ func findSource(history registry.History, name string) (registry.SourceHistory, 
 
 func (c shownCatalogue) write(out io.Writer) error {
 	w := bufio.NewWriter(out)
-	fmt.Fprintf(w, "revision %d, longest call %d s\n", c.Revision, c.MaxCallSeconds)
+	say(w, "revision %d, longest call %d s", c.Revision, c.MaxCallSeconds)
 	if len(c.Disabled) > 0 {
-		fmt.Fprintf(w, "disabled: %s\n", strings.Join(c.Disabled, ", "))
+		say(w, "disabled: %s", strings.Join(c.Disabled, ", "))
 	}
 	for _, source := range c.Sources {
-		fmt.Fprintf(w, "\nsource %s\n", source.Source)
+		fmt.Fprintln(w)
+		say(w, "source %s", source.Source)
 		source.write(w, c.Disabled)
 	}
 	return w.Flush()
 }
 
+// say writes one line of what others have published.
+func say(w io.Writer, format string, args ...any) {
+	fmt.Fprintln(w, printable.Line(fmt.Sprintf(format, args...)))
+}
+
 func (s shownSource) write(w io.Writer, disabled []string) {
 	if s.Live == nil {
-		fmt.Fprintln(w, "  withdrawn: it serves nothing")
+		say(w, "  withdrawn: it serves nothing")
 	} else {
-		fmt.Fprintf(w, "  live %s\n", s.Live)
+		say(w, "  live %s", s.Live)
 		for _, name := range s.Live.Tools {
 			note := ""
 			if slices.Contains(disabled, name) {
 				note = "  (disabled)"
 			}
-			fmt.Fprintf(w, "    %-40s %s%s\n", name, s.Live.Functions[name], note)
+			say(w, "    %-40s %s%s", name, s.Live.Functions[name], note)
 		}
 	}
 	for _, kept := range s.Kept {
-		fmt.Fprintf(w, "  kept %s\n", kept)
+		say(w, "  kept %s", kept)
 	}
 }
 
@@ -325,22 +332,24 @@ func choose(source registry.SourceHistory, named []string) (registry.Snapshot, e
 // write says what would change.
 func (r rollback) write(out io.Writer) error {
 	w := bufio.NewWriter(out)
-	fmt.Fprintf(w, "source   %s\nserves   %s\nwould be %s\n", r.source, newShownSnapshot(r.from), newShownSnapshot(r.to))
+	say(w, "source   %s", r.source)
+	say(w, "serves   %s", newShownSnapshot(r.from))
+	say(w, "would be %s", newShownSnapshot(r.to))
 	for _, name := range slices.Sorted(maps.Keys(r.now)) {
 		if _, stays := r.then[name]; !stays {
-			fmt.Fprintf(w, "  - %s\n", name)
+			say(w, "  - %s", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.then)) {
 		switch now, there := r.now[name]; {
 		case !there:
-			fmt.Fprintf(w, "  + %s  %s\n", name, r.then[name])
+			say(w, "  + %s  %s", name, r.then[name])
 		case now != r.then[name]:
-			fmt.Fprintf(w, "  ~ %s  %s → %s\n", name, now, r.then[name])
+			say(w, "  ~ %s  %s → %s", name, now, r.then[name])
 		}
 	}
 	if len(r.unknown) > 0 {
-		fmt.Fprintf(w, "not checked, since you may not ask: %s\n", strings.Join(r.unknown, ", "))
+		say(w, "not checked, since you may not ask: %s", strings.Join(r.unknown, ", "))
 	}
 	return w.Flush()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"patchbay/scripts/operate"
+	"patchbay/scripts/printable"
 	"patchbay/shared/ledger"
 	"patchbay/shared/principal"
 )
@@ -136,8 +138,8 @@ func (e ledgerEntry) write(out io.Writer, now time.Time) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(name string, value any) { fmt.Fprintf(table, "%s\t%v\n", name, value) }
 	line("record", e.ID)
-	line("state", e.State+e.meaning(now))
-	line("owner", e.Owner)
+	line("state", printable.Line(e.State)+e.meaning(now))
+	line("owner", printable.Line(e.Owner))
 	line("arguments", "SHA-256 "+e.Digest)
 	line("idempotent", e.Idempotent)
 	line("lease until", e.LeaseUntil.Format(time.RFC3339))
@@ -146,12 +148,21 @@ func (e ledgerEntry) write(out io.Writer, now time.Time) error {
 	}
 	line("ends", e.Ends.Format(time.RFC3339))
 	if len(e.Audit) > 0 {
-		line("audit", string(e.Audit))
+		line("audit", inOneLine(e.Audit))
 	}
 	if len(e.Result) > 0 {
-		line("result", string(e.Result))
+		line("result", inOneLine(e.Result))
 	}
 	return table.Flush()
+}
+
+// inOneLine is JSON that callers and tools wrote, in a line that can be copied as JSON.
+func inOneLine(text json.RawMessage) string {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, text); err != nil {
+		return string(text)
+	}
+	return string(printable.JSON(compact.Bytes()))
 }
 
 // meaning says what a state means for the call.

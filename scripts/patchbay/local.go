@@ -17,6 +17,7 @@ import (
 
 	"patchbay/scripts/localgateway"
 	"patchbay/scripts/localstack"
+	"patchbay/scripts/printable"
 )
 
 func localCommand() *cobra.Command {
@@ -90,13 +91,15 @@ func runLocal(ctx context.Context, out, errOut io.Writer, options localstack.Opt
 	}
 }
 
-// logTo writes the lines of functions, each behind the function's name.
+// logTo writes the lines of functions, each behind the function's name. What clients sent is in them, so nothing in one
+// may act on the terminal or look like a line of somebody else's.
 func logTo(w io.Writer) func(string, []byte) {
 	var mu sync.Mutex
 	return func(function string, line []byte) {
 		mu.Lock()
 		defer mu.Unlock()
-		fmt.Fprintf(w, "[%s] %s\n", function, line)
+		name := printable.Line("[" + function + "] ")
+		fmt.Fprintln(w, name+printable.Lines(string(line), name))
 	}
 }
 

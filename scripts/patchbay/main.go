@@ -5,11 +5,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"patchbay/scripts/printable"
 )
 
 func main() {
@@ -17,9 +20,14 @@ func main() {
 	err := command().ExecuteContext(ctx)
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "patchbay:", err)
+		complain(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// complain writes why a command failed, which may quote what a server or a tool wrote.
+func complain(w io.Writer, err error) {
+	fmt.Fprintln(w, printable.Lines("patchbay: "+err.Error(), "  "))
 }
 
 func command() *cobra.Command {

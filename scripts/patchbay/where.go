@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"patchbay/scripts/operate"
+	"patchbay/scripts/printable"
 )
 
 // leverWait bounds a lever, so that an operator is not left waiting for an AWS that does not answer.
@@ -58,12 +60,17 @@ func (w *where) open(ctx context.Context) (*operate.Target, error) {
 	return operate.Open(ctx, options)
 }
 
-// writeJSON writes a value for scripts.
+// writeJSON writes a value for scripts, and for whoever reads it in a terminal: the encoder alone leaves controls
+// beyond ASCII as they are.
 func writeJSON(out io.Writer, value any) error {
-	encoder := json.NewEncoder(out)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
+		return fmt.Errorf("encoding the answer: %w", err)
+	}
+	if _, err := out.Write(printable.JSON(text.Bytes())); err != nil {
 		return fmt.Errorf("writing the answer: %w", err)
 	}
 	return nil

@@ -14,6 +14,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"patchbay/scripts/printable"
 )
 
 // The protocol revisions that are spoken.
@@ -157,12 +159,12 @@ func (r *run) check(ctx context.Context, name, expected string, look func(contex
 	r.tell(check)
 }
 
-// Write writes a check as one line.
+// Write writes a check as one line, whatever the server wrote that is in it.
 func (c Check) Write(out io.Writer) error {
 	text := c.Seen
 	if c.Status == Failed {
 		text = fmt.Sprintf("expected: %s; seen: %s", c.Expected, c.Seen)
 	}
-	_, err := fmt.Fprintf(out, "%-7s  %-16s  %s\n", c.Status, c.Name, text)
+	_, err := fmt.Fprintf(out, "%-7s  %-16s  %s\n", c.Status, c.Name, printable.Line(text))
 	return err
 }
