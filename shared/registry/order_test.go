@@ -94,8 +94,8 @@ func TestSettingsGoWithThePublish(t *testing.T) {
 	}
 }
 
-// TestWhatIsLiveOutlastsTheSettings publishes what is live once more, under settings that do not allow it any more, until
-// something else is live.
+// TestWhatIsLiveOutlastsTheSettings publishes what is live once more, under settings that do not allow it any more,
+// until something else is live.
 func TestWhatIsLiveOutlastsTheSettings(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

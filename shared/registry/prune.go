@@ -53,9 +53,9 @@ func (m manifest) state(h *head, now time.Time) state {
 
 // Prune deletes the snapshots that were superseded a day ago and those whose publish failed a day ago, but for the last
 // that a live source's deployment ordered: after a rollback by an operator the deployment still holds that one's
-// function versions, and names them again with its next order. The versions that only the deleted snapshots named can be
-// deleted next. While a publish may be under way nothing is pruned, since it
-// could be about to name one of those versions again, as a rollback does.
+// function versions, and names them again with its next order. The versions that only the deleted snapshots named can
+// be deleted next. While a publish may be under way nothing is pruned, since it could be about to name one of
+// those versions again, as a rollback does.
 //
 // With an error, Pruned still says what was deleted before it, and the functions of what was to be deleted.
 func (p *Publisher) Prune(ctx context.Context) (Pruned, error) {

@@ -453,8 +453,8 @@ func TestVersionsArePruned(t *testing.T) {
 	})
 }
 
-// An operator goes back behind CloudFormation's back, and stays there for long. CloudFormation still has the versions of
-// its own last order, and must be able to order them again: with the next deploy, and with that one's rollback.
+// An operator goes back behind CloudFormation's back, and stays there for long. CloudFormation still has the versions
+// of its own last order, and must be able to order them again: with the next deploy, and with that one's rollback.
 func TestVersionsThatCloudFormationHasAreKept(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
