@@ -30,7 +30,7 @@ func (d *dispatch) start(t *testing.T) (func(event string) answer, error) {
 	}
 	d.environment["LAMBDA_TASK_ROOT"] = root
 	d.environment["PATCHBAY_BUFFERED"] = "true"
-	handler, err := newHandler(environment(d.environment), slog.New(slog.NewJSONHandler(&d.log, nil)))
+	handler, err := newHandler(minimalWith(d.environment), slog.New(slog.NewJSONHandler(&d.log, nil)))
 	return func(event string) answer {
 		reader, err := handler(t.Context(), json.RawMessage(event))
 		if err != nil {

@@ -34,7 +34,7 @@ func TestSealKeysFromSecretsManager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings, err := readSettings(environment(map[string]string{
+	settings, err := readSettings(minimalWith(map[string]string{
 		"PATCHBAY_SEAL_KEYS_FILE": "", "PATCHBAY_SEAL_KEYS_SECRET": "desk-prod/seal-keys",
 		"AWS_ENDPOINT_URL_SECRETS_MANAGER": server.URL, "AWS_REGION": motoserver.Region,
 		"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local",

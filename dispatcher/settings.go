@@ -2,12 +2,10 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/url"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
+	"patchbay/dispatcher/environment"
 	"patchbay/dispatcher/metrics"
 	"patchbay/dispatcher/ratelimit"
 	"patchbay/shared/mcp"
@@ -54,10 +53,10 @@ type settings struct {
 }
 
 func readSettings(getenv func(string) string) (*settings, error) {
-	env := reader{getenv: getenv}
+	env := environment.New(getenv)
 	s := &settings{
 		aws: aws.Config{
-			Region: env.required("AWS_REGION"),
+			Region: env.Required("AWS_REGION"),
 			Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider(
 				getenv("AWS_ACCESS_KEY_ID"), getenv("AWS_SECRET_ACCESS_KEY"), getenv("AWS_SESSION_TOKEN"))),
 		},
@@ -65,35 +64,38 @@ func readSettings(getenv func(string) string) (*settings, error) {
 		dynamoDBURL:     getenv("AWS_ENDPOINT_URL_DYNAMODB"),
 		secretsURL:      getenv("AWS_ENDPOINT_URL_SECRETS_MANAGER"),
 		serverFile:      filepath.Join(getenv("LAMBDA_TASK_ROOT"), "server.json"),
-		table:           env.required("PATCHBAY_TABLE"),
-		ledgerTable:     env.required("PATCHBAY_LEDGER_TABLE"),
-		origins:         env.origins("PATCHBAY_ORIGINS"),
-		loopbackOrigins: env.boolean("PATCHBAY_LOOPBACK_ORIGINS"),
-		cacheTTL:        env.milliseconds("PATCHBAY_CACHE_TTL_MS", 5*time.Minute),
-		cacheScope:      env.oneOf("PATCHBAY_CACHE_SCOPE", mcp.CachePublic, mcp.CachePrivate),
+		table:           env.Required("PATCHBAY_TABLE"),
+		ledgerTable:     env.Required("PATCHBAY_LEDGER_TABLE"),
+		origins:         origins(env, "PATCHBAY_ORIGINS"),
+		loopbackOrigins: env.Boolean("PATCHBAY_LOOPBACK_ORIGINS"),
+		cacheTTL:        env.Milliseconds("PATCHBAY_CACHE_TTL_MS", 5*time.Minute),
+		cacheScope:      env.OneOf("PATCHBAY_CACHE_SCOPE", mcp.CachePublic, mcp.CachePrivate),
 		page: registry.PageLimits{
-			MaxTools: env.integer("PATCHBAY_PAGE_TOOLS"),
-			MaxBytes: env.integer("PATCHBAY_PAGE_BYTES"),
+			MaxTools: env.Count("PATCHBAY_PAGE_TOOLS"),
+			MaxBytes: env.Count("PATCHBAY_PAGE_BYTES"),
 		},
-		answerWithin: env.milliseconds("PATCHBAY_ANSWER_WITHIN_MS", 0),
+		answerWithin: env.Milliseconds("PATCHBAY_ANSWER_WITHIN_MS", 0),
 		limit: ratelimit.Limit{
-			Calls: env.integer("PATCHBAY_LIMIT_CALLS"), Window: env.milliseconds("PATCHBAY_LIMIT_WINDOW_MS", time.Minute),
+			Calls: env.Count("PATCHBAY_LIMIT_CALLS"), Window: env.Milliseconds("PATCHBAY_LIMIT_WINDOW_MS", time.Minute),
 		},
 		sealKeysFile:   getenv("PATCHBAY_SEAL_KEYS_FILE"),
 		sealKeysSecret: getenv("PATCHBAY_SEAL_KEYS_SECRET"),
-		metrics:        env.namespace("PATCHBAY_METRICS"),
+		metrics:        namespace(env, "PATCHBAY_METRICS"),
 		deployment:     getenv("PATCHBAY_DEPLOYMENT"),
 		// SAM's local API cannot read a streamed answer.
-		buffered: env.boolean("PATCHBAY_BUFFERED") || env.boolean("AWS_SAM_LOCAL"),
+		buffered: env.Boolean("PATCHBAY_BUFFERED") || env.Boolean("AWS_SAM_LOCAL"),
 	}
 	if s.metrics != "" && s.deployment == "" {
-		env.fault("PATCHBAY_DEPLOYMENT", "", "set where PATCHBAY_METRICS is")
+		env.Fault("PATCHBAY_DEPLOYMENT", "", "set where PATCHBAY_METRICS is")
 	}
-	if env.err == nil && (s.sealKeysFile == "") == (s.sealKeysSecret == "") {
-		env.err = errors.New("of the environment variables PATCHBAY_SEAL_KEYS_FILE and PATCHBAY_SEAL_KEYS_SECRET exactly " +
-			"one must be set; it says where the keys are that seal requestState")
+	if err := env.Err(); err != nil {
+		return nil, err
 	}
-	return s, env.err
+	if (s.sealKeysFile == "") == (s.sealKeysSecret == "") {
+		return nil, errors.New("of the environment variables PATCHBAY_SEAL_KEYS_FILE and PATCHBAY_SEAL_KEYS_SECRET " +
+			"exactly one must be set; it says where the keys are that seal requestState")
+	}
+	return s, nil
 }
 
 // dynamoDB returns a client whose every attempt is bounded, so that one that is never answered, as on a connection
@@ -150,37 +152,17 @@ func (s *settings) lambda() aws.Config {
 	return config
 }
 
-// reader reads variables and keeps the first fault.
-type reader struct {
-	getenv func(string) string
-	err    error
-}
-
-func (r *reader) fault(name, value, want string) {
-	if r.err == nil {
-		r.err = fmt.Errorf("environment variable %s is %q; it must be %s", name, value, want)
-	}
-}
-
-func (r *reader) required(name string) string {
-	value := r.getenv(name)
-	if value == "" {
-		r.fault(name, value, "set")
-	}
-	return value
-}
-
 // origins reads origins that are separated by white space. An origin is compared as a whole with what a browser sends,
 // so one that no browser sends would never match, and is a mistake. Source: RFC 6454, section 6.2.
-func (r *reader) origins(name string) []string {
-	origins := strings.Fields(r.getenv(name))
-	for _, origin := range origins {
+func origins(env *environment.Reader, name string) []string {
+	given := strings.Fields(env.Optional(name))
+	for _, origin := range given {
 		if !isOrigin(origin) {
-			r.fault(name, origin, "origins such as https://app.example.com, in lower case, with a port only where it is "+
+			env.Fault(name, origin, "origins such as https://app.example.com, in lower case, with a port only where it is "+
 				"not the scheme's own, separated by spaces")
 		}
 	}
-	return origins
+	return given
 }
 
 func isOrigin(text string) bool {
@@ -194,61 +176,11 @@ func isOrigin(text string) bool {
 }
 
 // namespace reads a namespace of metrics; empty where none is set.
-func (r *reader) namespace(name string) string {
-	value := r.getenv(name)
+func namespace(env *environment.Reader, name string) string {
+	value := env.Optional(name)
 	if value != "" && metrics.CheckNamespace(value) != nil {
-		r.fault(name, value, "a namespace of metrics such as Patchbay: letters, digits and . - _ / # : and space, at most "+
+		env.Fault(name, value, "a namespace of metrics such as Patchbay: letters, digits and . - _ / # : and space, at most "+
 			"255, and none of AWS's own")
 	}
 	return value
-}
-
-func (r *reader) boolean(name string) bool {
-	value := r.getenv(name)
-	if value == "" {
-		return false
-	}
-	parsed, err := strconv.ParseBool(value)
-	if err != nil {
-		r.fault(name, value, "true or false")
-	}
-	return parsed
-}
-
-func (r *reader) integer(name string) int {
-	value := r.getenv(name)
-	if value == "" {
-		return 0
-	}
-	parsed, err := strconv.Atoi(value)
-	if err != nil || parsed < 1 {
-		r.fault(name, value, "a whole number above zero")
-	}
-	return parsed
-}
-
-func (r *reader) milliseconds(name string, absent time.Duration) time.Duration {
-	value := r.getenv(name)
-	if value == "" {
-		return absent
-	}
-	parsed, err := strconv.ParseInt(value, 10, 64)
-	if err != nil || parsed < 0 || parsed > 366*24*3600*1000 {
-		r.fault(name, value, "a number of milliseconds, at most a year")
-	}
-	return time.Duration(parsed) * time.Millisecond
-}
-
-func (r *reader) oneOf(name, absent string, others ...string) string {
-	value := r.getenv(name)
-	if value == "" || value == absent {
-		return absent
-	}
-	for _, other := range others {
-		if value == other {
-			return value
-		}
-	}
-	r.fault(name, value, strings.Join(append([]string{absent}, others...), " or "))
-	return absent
 }

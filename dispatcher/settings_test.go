@@ -22,8 +22,8 @@ var minimal = map[string]string{
 	"PATCHBAY_SEAL_KEYS_FILE": "/keys.json", "LAMBDA_TASK_ROOT": "/var/task",
 }
 
-// environment is minimal with changes; an empty value is none.
-func environment(changes map[string]string) func(string) string {
+// minimalWith is minimal with changes; an empty value is none.
+func minimalWith(changes map[string]string) func(string) string {
 	all := maps.Clone(minimal)
 	maps.Copy(all, changes)
 	return func(name string) string { return all[name] }
@@ -70,7 +70,7 @@ func TestSettings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := readSettings(environment(test.environment))
+			got, err := readSettings(minimalWith(test.environment))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,7 +124,7 @@ func TestSettingsRefuse(t *testing.T) {
 		{"PATCHBAY_ORIGINS", "https://a.example,https://b.example", "separated by spaces"},
 		{"PATCHBAY_ORIGINS", "https://app.example.com https:///", "https://app.example.com"},
 	} {
-		_, err := readSettings(environment(map[string]string{test.name: test.value}))
+		_, err := readSettings(minimalWith(map[string]string{test.name: test.value}))
 		if err == nil || !strings.Contains(err.Error(), test.name) || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s=%q: error %v, want one that names it and says %q", test.name, test.value, err, test.says)
 		}
@@ -134,7 +134,7 @@ func TestSettingsRefuse(t *testing.T) {
 // Metrics of no deployment would be those of all of them.
 func TestMetricsNeedADeployment(t *testing.T) {
 	t.Parallel()
-	_, err := readSettings(environment(map[string]string{"PATCHBAY_METRICS": "Patchbay"}))
+	_, err := readSettings(minimalWith(map[string]string{"PATCHBAY_METRICS": "Patchbay"}))
 	if err == nil || !strings.Contains(err.Error(), "PATCHBAY_DEPLOYMENT") {
 		t.Errorf("error %v, want one that names PATCHBAY_DEPLOYMENT", err)
 	}

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"fmt"
 	"log/slog"
 	"regexp"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -16,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"patchbay/dispatcher/environment"
 	"patchbay/dispatcher/registrar/resource"
 )
 
@@ -34,9 +33,9 @@ const longestCall = 900
 
 // newHandler puts the registrar together from its environment.
 func newHandler(getenv func(string) string, log *slog.Logger) (*resource.Handler, error) {
-	env := reader{getenv: getenv}
+	env := environment.New(getenv)
 	config := aws.Config{
-		Region: env.required("AWS_REGION"),
+		Region: env.Required("AWS_REGION"),
 		Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider(
 			getenv("AWS_ACCESS_KEY_ID"), getenv("AWS_SECRET_ACCESS_KEY"), getenv("AWS_SESSION_TOKEN"))),
 		HTTPClient: awshttp.NewBuildableClient().WithTimeout(attemptTime),
@@ -47,9 +46,9 @@ func newHandler(getenv func(string) string, log *slog.Logger) (*resource.Handler
 		},
 	}
 	options := resource.Options{
-		Table:          env.required("PATCHBAY_TABLE"),
-		MaxCallSeconds: env.seconds("PATCHBAY_MAX_CALL_SECONDS", longestCall),
-		Deployment:     env.matching("PATCHBAY_DEPLOYMENT", deployment, "a deployment's name, as in notes-prod"),
+		Table:          env.Required("PATCHBAY_TABLE"),
+		MaxCallSeconds: env.CountTo("PATCHBAY_MAX_CALL_SECONDS", longestCall),
+		Deployment:     env.Matching("PATCHBAY_DEPLOYMENT", deployment, "a deployment's name, as in notes-prod"),
 		Region:         config.Region,
 		Log:            log,
 	}
@@ -63,8 +62,8 @@ func newHandler(getenv func(string) string, log *slog.Logger) (*resource.Handler
 		o.BaseEndpoint = endpoint(getenv("AWS_ENDPOINT_URL_S3"))
 		o.UsePathStyle = o.BaseEndpoint != nil // An endpoint of one's own has no names for buckets.
 	})
-	if env.err != nil {
-		return nil, env.err
+	if err := env.Err(); err != nil {
+		return nil, err
 	}
 	return resource.New(options), nil
 }
@@ -75,41 +74,4 @@ func endpoint(url string) *string {
 		return nil
 	}
 	return &url
-}
-
-// reader reads variables and keeps the first fault.
-type reader struct {
-	getenv func(string) string
-	err    error
-}
-
-func (r *reader) fault(name, value, want string) {
-	if r.err == nil {
-		r.err = fmt.Errorf("environment variable %s is %q; it must be %s", name, value, want)
-	}
-}
-
-func (r *reader) required(name string) string {
-	value := r.getenv(name)
-	if value == "" {
-		r.fault(name, value, "set")
-	}
-	return value
-}
-
-func (r *reader) matching(name string, form *regexp.Regexp, want string) string {
-	value := r.getenv(name)
-	if !form.MatchString(value) {
-		r.fault(name, value, want)
-	}
-	return value
-}
-
-func (r *reader) seconds(name string, most int) int {
-	value := r.getenv(name)
-	parsed, err := strconv.Atoi(value)
-	if err != nil || parsed < 1 || parsed > most {
-		r.fault(name, value, fmt.Sprintf("a whole number from 1 to %d", most))
-	}
-	return parsed
 }
