@@ -60,7 +60,8 @@ func synthBuilt(s sources, stage *settings.Stage, local bool) (out *synthesized,
 	return out, module
 }
 
-const smallStage = `"anonymous": true, "functions": {"quote": "arn:aws:lambda:eu-west-1:123456789012:function:quote:live"}`
+const smallStage = `"anonymous": true,
+	"functions": {"quote": "arn:aws:lambda:eu-west-1:123456789012:function:quote:live"}`
 
 var smallServer = sync.OnceValue(func() *synthesized {
 	out, _ := synthBuilt(small(), parseStage(smallStage), false)

@@ -58,7 +58,9 @@ func TestOutputs(t *testing.T) {
 // Scripts read outputs by name: there are these and no others, such as one with the address that a domain disables.
 func TestNamesOfOutputs(t *testing.T) {
 	t.Parallel()
-	want := []string{"Callers", "ClientConfig", "DashboardUrl", "PolicyArns", "ServiceTokenParameter", "SmokeCommand", "Url"}
+	want := []string{
+		"Callers", "ClientConfig", "DashboardUrl", "PolicyArns", "ServiceTokenParameter", "SmokeCommand", "Url",
+	}
 	for name, f := range map[string]*front{"plain": plain(), "full": full()} {
 		got := slices.Sorted(maps.Keys(f.template["Outputs"].(map[string]any)))
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -83,11 +83,12 @@ func TestParseMergesTheStageIntoTheDefaults(t *testing.T) {
 	}
 	want := &Stage{
 		Name: "prod", Server: "tools", Origins: []string{"https://b.example"}, CacheTTLSeconds: 0, LogRetentionDays: 7,
-		RemovalPolicy: Retain, Examples: Examples{All: true}, Throttle: Throttle{RatePerSecond: 100, Burst: 200}, GatewayLogRole: true,
-		Domain:      &Domain{Name: "example.com", CertificateARN: "arn:aws:acm:eu-west-1:123456789012:certificate/ab-2"},
-		Environment: map[string]string{"FROM": "1", "TO": "2"},
-		Secrets:     map[string]Secret{"x": {Secret: "there"}, "y": {Secret: "elsewhere"}},
-		Functions:   map[string]string{"quote": "arn:aws:lambda:eu-west-1:123456789012:function:quote:live"},
+		RemovalPolicy: Retain, Examples: Examples{All: true}, Throttle: Throttle{RatePerSecond: 100, Burst: 200},
+		GatewayLogRole: true,
+		Domain:         &Domain{Name: "example.com", CertificateARN: "arn:aws:acm:eu-west-1:123456789012:certificate/ab-2"},
+		Environment:    map[string]string{"FROM": "1", "TO": "2"},
+		Secrets:        map[string]Secret{"x": {Secret: "there"}, "y": {Secret: "elsewhere"}},
+		Functions:      map[string]string{"quote": "arn:aws:lambda:eu-west-1:123456789012:function:quote:live"},
 	}
 	// A map entry is replaced, not filled up: y would lie in two places.
 	if diff := cmp.Diff(want, s); diff != "" {
@@ -163,7 +164,8 @@ func TestEverySettingIsRead(t *testing.T) {
 			[]string{"sg-12345678"}}},
 		Throttle: Throttle{4, 5}, Environment: map[string]string{"AB": "1"},
 		Secrets:   map[string]Secret{"x": {Parameter: "/p"}},
-		Functions: map[string]string{"f": "arn:aws:lambda:eu-west-1:123456789012:function:f:1"}, Examples: Examples{All: true},
+		Functions: map[string]string{"f": "arn:aws:lambda:eu-west-1:123456789012:function:f:1"},
+		Examples:  Examples{All: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("stage (-want +got):\n%s", diff)
