@@ -138,7 +138,7 @@ func writeGolden2(t *testing.T, f *fixture) {
 		t.Fatal(err)
 	}
 	list := retired{id: "RETIRED", at: f.clock().Unix(), functions: []string{functionARN("gone", 1)}}
-	if err := f.publisher().putRetired(t.Context(), list); err != nil {
+	if err := f.publisher().putRetired(t.Context(), list, confirmedAttribute); err != nil {
 		t.Fatal(err)
 	}
 	writeItems(t, f, goldenFile2)

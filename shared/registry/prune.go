@@ -75,18 +75,18 @@ func (p *Publisher) Prune(ctx context.Context) (Pruned, error) {
 		if err != nil {
 			return Pruned{}, err
 		}
-		if pruned.Functions, err = p.giveUp(ctx, functions, doom, now); err != nil {
+		if err := p.giveUp(ctx, functions, now); err != nil {
 			return Pruned{}, err
 		}
+	}
+	if pruned.Functions, err = p.givenUp(ctx, doom, now); err != nil {
+		return pruned, err
 	}
 	for _, id := range doom {
 		if err := p.deleteSnapshot(ctx, id); err != nil {
 			return pruned, err
 		}
 		pruned.Snapshots = append(pruned.Snapshots, id)
-	}
-	if pruned.Functions, err = p.tidyRetired(ctx, now); err != nil {
-		return pruned, err
 	}
 	return pruned, p.forget(ctx, keep, now)
 }

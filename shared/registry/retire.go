@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -22,8 +23,11 @@ import (
 // retiredPartition holds the lists of function versions that were given up.
 const retiredPartition = "RETIRED"
 
-// deletedAttribute is there once all functions of a list are gone.
-const deletedAttribute = "deleted"
+// Attributes of a list that say how far it is: confirmed that nothing else names its functions, and all of them gone.
+const (
+	confirmedAttribute = "confirmed"
+	deletedAttribute   = "deleted"
+)
 
 // retiredAge is how long a list is kept of which nobody says that its functions are gone.
 const retiredAge = 30 * pruneAge
@@ -33,6 +37,8 @@ type retired struct {
 	id        string
 	at        int64 // epoch seconds
 	functions []string
+	// confirmed is whether confirm has looked.
+	confirmed bool
 	// deleted is whether all of them are known to be gone.
 	deleted bool
 }
@@ -47,6 +53,9 @@ func (r retired) item() (item, error) {
 		return nil, err
 	}
 	stored := newItem(retiredPartition, r.id, retiredVersion).with("at", number(r.at)).with("data", binaryValue(data))
+	if r.confirmed {
+		stored[confirmedAttribute] = number(1)
+	}
 	if r.deleted {
 		stored[deletedAttribute] = number(1)
 	}
@@ -65,6 +74,7 @@ func decodeRetired(stored item) (retired, error) {
 	if r.at, err = stored.number("at"); err != nil {
 		return r, err
 	}
+	_, r.confirmed = stored[confirmedAttribute]
 	_, r.deleted = stored[deletedAttribute]
 	if err := json.Unmarshal(data, &r.functions); err != nil {
 		return r, fmt.Errorf("decoding a list of functions: %w", err)
@@ -85,12 +95,18 @@ func (p *Publisher) retired(ctx context.Context) ([]retired, error) {
 	return all, nil
 }
 
-func (p *Publisher) putRetired(ctx context.Context, r retired) error {
+// putRetired writes a list, if it does not have the attribute of a step yet.
+func (p *Publisher) putRetired(ctx context.Context, r retired, step string) error {
 	stored, err := r.item()
 	if err != nil {
 		return err
 	}
-	if _, err := p.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &p.table, Item: stored}); err != nil {
+	input := &dynamodb.PutItemInput{
+		TableName: &p.table, Item: stored,
+		ConditionExpression:      aws.String("attribute_not_exists(#step)"),
+		ExpressionAttributeNames: map[string]string{"#step": step},
+	}
+	if _, err := p.db.PutItem(ctx, input); err != nil {
 		return fmt.Errorf("recording which function versions are being deleted: %w", err)
 	}
 	return nil
@@ -118,22 +134,24 @@ func (p *Publisher) checkRetired(ctx context.Context, source string, records []r
 	return nil
 }
 
-// giveUp records that functions are to be deleted, looks again which snapshots are to stay, and returns the functions
-// that none of them names.
-func (p *Publisher) giveUp(ctx context.Context, functions, doom []string, now time.Time) ([]string, error) {
+// giveUp records that functions are to be deleted, which they are not before confirm has looked again.
+func (p *Publisher) giveUp(ctx context.Context, functions []string, now time.Time) error {
 	if len(functions) == 0 {
-		return nil, nil
+		return nil
 	}
-	list := retired{id: rand.Text(), at: now.Unix(), functions: functions}
-	if err := p.putRetired(ctx, list); err != nil {
-		return nil, err
-	}
+	return p.putRetired(ctx, retired{id: rand.Text(), at: now.Unix(), functions: functions}, confirmedAttribute)
+}
+
+// confirm looks again which snapshots are to stay, and returns what is left of a list: what those name may be published
+// again. It is decided once, since a function that was told may be gone at any moment. When another Prune, which looked
+// at another moment, has decided first, nothing is left for this one to tell.
+func (p *Publisher) confirm(ctx context.Context, list retired, doom []string) ([]string, error) {
 	manifests, err := p.manifests(ctx)
 	if err != nil {
 		return nil, err
 	}
 	left := map[string]bool{}
-	for _, arn := range functions {
+	for _, arn := range list.functions {
 		left[arn] = true
 	}
 	for _, m := range manifests {
@@ -144,13 +162,13 @@ func (p *Publisher) giveUp(ctx context.Context, functions, doom []string, now ti
 			return nil, err
 		}
 	}
-	if len(left) == len(functions) {
-		return functions, nil
+	list.functions = slices.DeleteFunc(list.functions, func(arn string) bool { return !left[arn] })
+	list.confirmed, list.deleted = true, len(list.functions) == 0
+	err = p.putRetired(ctx, list, confirmedAttribute)
+	if lost(err) {
+		return nil, nil
 	}
-	// What stays may be published again.
-	list.functions = slices.DeleteFunc(slices.Clone(functions), func(arn string) bool { return !left[arn] })
-	list.deleted = len(list.functions) == 0
-	return list.functions, p.putRetired(ctx, list)
+	return list.functions, err
 }
 
 // Deleted records that functions which Prune has told are gone, so that it tells them no more.
@@ -168,17 +186,17 @@ func (p *Publisher) Deleted(ctx context.Context, functions []string) error {
 			continue
 		}
 		list.deleted = true
-		if err := p.putRetired(ctx, list); err != nil {
+		if err := p.putRetired(ctx, list, deletedAttribute); err != nil && !lost(err) {
 			return err
 		}
 	}
 	return nil
 }
 
-// tidyRetired deletes the lists that are older than any publish can be, and returns the functions of those that nobody
-// said to be gone. A list that is never said to be gone is kept for longer, since whoever deletes may not be allowed to
-// until an operator reads the log.
-func (p *Publisher) tidyRetired(ctx context.Context, now time.Time) (left []string, err error) {
+// givenUp returns the functions of all lists of which nobody said that they are gone, and deletes the lists that are
+// older than any publish can be. A list that is never said to be gone is kept for longer, since whoever deletes may not
+// be allowed to until an operator reads the log.
+func (p *Publisher) givenUp(ctx context.Context, doom []string, now time.Time) (left []string, err error) {
 	lists, err := p.retired(ctx)
 	if err != nil {
 		return nil, err
@@ -189,6 +207,11 @@ func (p *Publisher) tidyRetired(ctx context.Context, now time.Time) (left []stri
 		if r.deleted && age >= pruneAge || age >= retiredAge {
 			deletes = append(deletes, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: key(retiredPartition, r.id)}})
 			continue
+		}
+		if !r.confirmed { // new, or of a Prune that ended in between
+			if r.functions, err = p.confirm(ctx, r, doom); err != nil {
+				return nil, err
+			}
 		}
 		if !r.deleted {
 			left = append(left, r.functions...)

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -58,6 +59,52 @@ func TestPruneMeetsAPublish(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPruneEndsBeforeItsSecondLook publishes a version again while Prune gives it up, and ends that Prune before it can
+// see so. No later Prune may have the version deleted.
+func TestPruneEndsBeforeItsSecondLook(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.publishVersion(t, "one", "a", 1)
+	f.publishVersion(t, "one", "a", 2)
+	f.pass(pruneAge)
+	killed := errors.New("killed")
+	db := &watchedDB{DB: f.db}
+	db.onPut = func(ctx context.Context, in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
+		if isRetired(in.Item) {
+			f.publishVersion(t, "one", "a", 1)
+			db.onQuery = func() error { return killed }
+		}
+		return f.db.PutItem(ctx, in)
+	}
+	if _, err := f.publisherOn(db).Prune(t.Context()); !errors.Is(err, killed) {
+		t.Fatalf("error %v, want %v", err, killed)
+	}
+	for range 3 {
+		pruned, err := f.publisher().Prune(t.Context())
+		if err != nil || slices.Contains(pruned.Functions, functionARN("a", 1)) {
+			t.Errorf("pruned %+v, %v; version 1 is live", pruned, err)
+		}
+		f.pass(2 * time.Hour)
+	}
+	f.publishVersion(t, "one", "a", 1)
+}
+
+// Of two Prunes that look again at one list, which may see different things, the first decides.
+func TestOnePruneConfirmsAList(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	list := retired{id: "LIST", at: f.clock().Unix(), functions: []string{functionARN("a", 1)}}
+	if err := f.publisher().putRetired(t.Context(), list, confirmedAttribute); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]string{{functionARN("a", 1)}, nil} {
+		if got, err := f.publisher().confirm(t.Context(), list, nil); err != nil || !slices.Equal(got, want) {
+			t.Errorf("look %d: %q, %v; want %q", i, got, err, want)
+		}
+	}
+	f.wantPruned(t, Pruned{Functions: []string{functionARN("a", 1)}})
 }
 
 // A version that was given up cannot be published for as long as a publish could take that has found it to exist.
