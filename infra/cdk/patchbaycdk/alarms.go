@@ -20,8 +20,8 @@ type alarmProps struct {
 	stage *settings.Stage
 	// url is that of the MCP endpoint.
 	url *string
-	// timeoutSeconds is the dispatcher's time-out.
-	timeoutSeconds int
+	// longestSeconds is the longest that a tool may take.
+	longestSeconds int
 }
 
 // alarm is one alarm: when it rings, and what to do first.
@@ -69,8 +69,8 @@ func alarms(props alarmProps) []alarm {
 		},
 		{
 			name: "dispatcher-slow", first: smoke, metric: m.lambda(m.dispatcher(), "Duration", maximum), periods: 3,
-			threshold: 900 * float64(props.timeoutSeconds), // milliseconds: nine tenths
-			says:      "For 15 minutes there were calls that took nearly as long as the dispatcher may run.",
+			threshold: 900 * float64(props.longestSeconds), // milliseconds: nine tenths
+			says:      "For 15 minutes there were calls that took nearly as long as the slowest tool may take, or longer.",
 		},
 		{
 			name: "ledger-unavailable", first: smoke, metric: m.own(metrics.LedgerUnavailable, sum), threshold: 1,
@@ -94,7 +94,8 @@ func alarms(props alarmProps) []alarm {
 		},
 		{
 			name: "registrar-errors", first: showCatalogue, metric: m.lambda(m.registrar(), "Errors", sum), threshold: 1,
-			says: "The registrar failed: a deploy has not published its tools, or has failed. What was live still is.",
+			says: "The registrar crashed, ran into its time-out or could not tell CloudFormation how it ended: a deploy " +
+				"waits, or has failed. A publish that it refuses is not counted: CloudFormation tells whoever deploys.",
 		},
 	}
 	tables := m.tables()

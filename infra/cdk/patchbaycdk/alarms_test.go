@@ -166,6 +166,32 @@ func TestAlarmsOfOneMetric(t *testing.T) {
 	}
 }
 
+// A tool that takes as long as its contract lets it rings the alarm, however long the dispatcher itself may run.
+func TestSlowToolsRingAnAlarm(t *testing.T) {
+	t.Parallel()
+	alarm := properties(t, teamServer().find(t, "AWS::CloudWatch::Alarm", "AlarmName", "tools-prod-dispatcher-slow"))
+	// The slowest contract's 60 seconds, in milliseconds.
+	if threshold := alarm["Threshold"].(float64); threshold >= 60_000 || threshold < 50_000 {
+		t.Errorf("the alarm rings from %v ms on", threshold)
+	}
+	for name, test := range map[string]struct {
+		stage string
+		want  int
+	}{
+		"its own tools":            {"", 200},
+		"slower ones of elsewhere": {`"maxCallSeconds": 300`, 300},
+	} {
+		p, err := newSources().tool("fast", `{}`).tool("slow", `{"execution":{"timeoutSeconds":200}}`).
+			load(parseStage(test.stage), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.longestSeconds(); got != test.want {
+			t.Errorf("%s: the slowest tool takes %d s; want %d", name, got, test.want)
+		}
+	}
+}
+
 // parts returns an alarm's expression and the metrics in it by id.
 func parts(t *testing.T, properties map[string]any) (expression string, metrics map[string]string) {
 	t.Helper()

@@ -84,7 +84,10 @@ const teamStage = `
 		"by_arn": {"secret": "arn:aws:secretsmanager:eu-west-1:123456789012:secret:there-AbCdEf"},
 		"by_parameter": {"parameter": "/tools/there"}
 	},
-	"functions": {"quote": "arn:aws:lambda:eu-west-1:123456789012:function:quote:live"},
+	"functions": {
+		"quote": "arn:aws:lambda:eu-west-1:123456789012:function:quote:live",
+		"for_other_stacks": "arn:aws:lambda:eu-west-1:123456789012:function:rates:live"
+	},
 	"networks": {"vpc": {
 		"vpcId": "vpc-12345678", "subnetIds": ["subnet-1234567a", "subnet-1234567b"],
 		"availabilityZones": ["eu-west-1a", "eu-west-1b"], "securityGroupIds": ["sg-12345678"]

@@ -13,9 +13,10 @@ import (
 	"patchbay/shared/contract"
 )
 
-// MaxExistingFunctions is how many existing functions a server's contracts can name. Each is granted by its own ARN,
-// with version or alias, of up to 250 characters; a role's policies have 10,240 together.
-const MaxExistingFunctions = 20
+// MaxExistingBytes is the room for existing functions in a policy that grants them one by one, each by its ARN with
+// version or alias and by the one without: what the catalogue's policy for operators leaves of the 6,144 characters
+// that a managed policy has. That is 11 functions with the longest names that there are, and 30 with usual ones.
+const MaxExistingBytes = 4400
 
 // existingTool returns the function of a tool that names an existing one; nil for any other. For SAM it makes the
 // functions that exist in the local stack alone.
@@ -78,7 +79,8 @@ func ownersCommand(arn, prefix string) string {
 	parts := strings.Split(arn, ":")
 	region, account, qualifier := parts[3], parts[4], parts[len(parts)-1]
 	return fmt.Sprintf("%s is granted to the dispatcher. If it belongs to another account than this stack, its owner "+
-		"(%s) runs: aws lambda add-permission --region %s --function-name %s --qualifier %s --statement-id %s "+
+		"(%s) runs, after the first deploy, since Lambda refuses a role that does not exist: aws lambda add-permission "+
+		"--region %s --function-name %s --qualifier %s --statement-id %s "+
 		"--action lambda:InvokeFunction --principal arn:%s:iam::THIS_ACCOUNT:role/%s-dispatcher-THIS_REGION",
 		arn, account, region, parts[6], qualifier, prefix, parts[1], prefix)
 }

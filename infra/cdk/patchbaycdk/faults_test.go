@@ -13,9 +13,9 @@ import (
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	many := newSources()
-	for i := range MaxExistingFunctions + 1 {
+	for i := range 41 {
 		many.tool(fmt.Sprintf("t%d", i),
-			fmt.Sprintf(`{"function": {"arn": "arn:aws:lambda:eu-west-1:123456789012:function:f%d:1"}}`, i))
+			fmt.Sprintf(`{"function": {"arn": "arn:aws:lambda:eu-west-1:123456789012:function:f%02d:1"}}`, i))
 	}
 	for name, test := range map[string]struct {
 		sources sources
@@ -44,7 +44,10 @@ func TestFaults(t *testing.T) {
 			[]string{`functions/a/tool.json calls the function local:quote`, `under "functions" of stage "prod"`}},
 		"too slow": {newSources().tool("a", `{"execution": {"timeoutSeconds": 61}}`), `"maxCallSeconds": 60`,
 			[]string{`the server ends a call after 60 seconds, this tool after 61`}},
-		"too many": {many, "", []string{"the contracts name 21 existing functions; allowed: 20"}},
+		"too many": {many, "", []string{"name 41 existing functions", "take 4428 characters", "allowed: 4400"}},
+		"too many with those of the settings": {many, `"functions": {
+				"f": "arn:aws:lambda:eu-west-1:123456789012:function:other:live"}`,
+			[]string{"name 42 existing functions"}},
 		"variables too large": {newSources().tool("a", `{"function": {"environment": {"TEXT": ""}}}`),
 			`"environment": {"TEXT": "` + strings.Repeat("x", 4093) + `"}`,
 			[]string{`functions/a/tool.json: its variables have 4097 bytes with what stage "prod" sets; allowed: 4096`}},

@@ -26,7 +26,7 @@ type front struct {
 
 const account, region = "123456789012", "eu-west-1"
 
-// testTimeout is the dispatcher's, in seconds.
+// testTimeout is the longest that a tool may take, and a whole answer, in seconds.
 const testTimeout = 320
 
 // Each stack is synthesized once, for all tests.
@@ -54,7 +54,10 @@ var (
 	})
 )
 
-const existingFunction = "arn:aws:lambda:eu-west-1:123456789012:function:shipping-quote:live"
+const (
+	existingName     = "arn:aws:lambda:eu-west-1:123456789012:function:shipping-quote"
+	existingFunction = existingName + ":live"
+)
 
 func synthesize(stageSettings string) *front {
 	constructing.Lock()
@@ -72,7 +75,7 @@ func synthesize(stageSettings string) *front {
 		Runtime: awslambda.Runtime_NODEJS_LATEST(), Handler: jsii.String("index.handler"),
 	})
 	gateway := newAPI(stack, apiProps{stage: stage, dispatcher: dispatcher, timeoutSeconds: testTimeout})
-	watched := alarmProps{stage: stage, url: gateway.url, timeoutSeconds: testTimeout}
+	watched := alarmProps{stage: stage, url: gateway.url, longestSeconds: testTimeout}
 	made := newAlarms(stack, watched)
 	dashboard := newDashboard(stack, watched, made)
 	levers := newOperatorPolicies(stack, operatorProps{stage: stage, existing: []string{existingFunction}})

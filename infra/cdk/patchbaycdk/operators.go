@@ -96,7 +96,7 @@ func (n operatorNames) levers(existing []string) []lever {
 				rows(registry, []string{keyManifests}, "dynamodb:UpdateItem"),
 				rows(registry, []string{keySnapshots}, "dynamodb:BatchWriteItem"),
 				// A snapshot goes live only if every function version that it names exists.
-				permit(append([]string{n.function(toolVersions(n.prefix))}, existing...), "lambda:GetFunctionConfiguration"),
+				permit(readableFunctions(n.function(toolPrefix(n.prefix)), existing), "lambda:GetFunctionConfiguration"),
 			},
 		},
 		{

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -141,7 +142,7 @@ func (p *project) check() error {
 	for _, tool := range p.tools {
 		faults = append(faults, p.checkEnvironment(tool), p.checkSize(tool), p.checkNetwork(tool), p.checkExisting(tool))
 	}
-	return errors.Join(append(faults, p.checkCount())...)
+	return errors.Join(append(faults, p.checkPolicySize())...)
 }
 
 // checkCallers keeps a server from being open to everybody because nobody said anything.
@@ -220,14 +221,19 @@ func (p *project) checkExisting(tool *contract.Tool) error {
 		"version or alias, under \"functions\" of stage %q in patchbay.json", tool.File, name, p.stage.Name)
 }
 
-// checkCount bounds what the dispatcher's policy lists one by one.
-func (p *project) checkCount() error {
-	if n := len(p.existing()); n > MaxExistingFunctions {
-		return fmt.Errorf("the contracts name %d existing functions; allowed: %d, which is what fits into the policy that "+
-			"grants them one by one; deploy the others with their own tools in another stack (NewTools)",
-			n, MaxExistingFunctions)
+// checkPolicySize bounds what policies list one by one.
+func (p *project) checkPolicySize() error {
+	existing := p.existing()
+	size := 0
+	for _, arn := range existing {
+		size += len(`"",`) + len(arn) + len(`"",`) + len(unqualified(arn))
 	}
-	return nil
+	if size <= MaxExistingBytes {
+		return nil
+	}
+	return fmt.Errorf("contracts and settings name %d existing functions, whose ARNs with and without version or alias "+
+		"take %d characters of a policy that grants them one by one; allowed: %d; let a tool with a function of its own "+
+		"call some of them", len(existing), size, MaxExistingBytes)
 }
 
 // existingARN is the ARN of a tool's existing function; empty for the folder's own.
@@ -238,9 +244,13 @@ func (p *project) existingARN(tool *contract.Tool) string {
 	return tool.Contract.Function.ARN
 }
 
-// existing are the ARNs of the existing functions, each once, sorted.
+// existing are the ARNs of the existing functions that the server may call and read, each once, sorted: those that
+// contracts name, and all in the settings, since the contracts of other stacks may name them.
 func (p *project) existing() []string {
 	var arns []string
+	if !p.local {
+		arns = slices.Collect(maps.Values(p.stage.Functions))
+	}
 	for _, tool := range p.tools {
 		if _, isLocal := tool.Contract.Function.Local(); isLocal && p.local {
 			continue
@@ -253,17 +263,26 @@ func (p *project) existing() []string {
 	return slices.Compact(arns)
 }
 
+// longestSeconds is the longest time-out of a contract: what the settings allow to those of other stacks, too, where
+// they say so, else that of the slowest of these.
+func (p *project) longestSeconds() int {
+	if p.stage.MaxCallSeconds > 0 {
+		return p.stage.MaxCallSeconds
+	}
+	longest := 0
+	for _, tool := range p.tools {
+		longest = max(longest, tool.Contract.Execution.TimeoutSeconds)
+	}
+	return longest
+}
+
 // maxCallSeconds is how long the gateway waits for a call: the setting, else what the slowest contract needs, with ten
 // seconds for the start of an instance.
 func (p *project) maxCallSeconds() int {
 	if p.stage.MaxCallSeconds > 0 {
 		return p.stage.MaxCallSeconds
 	}
-	longest := 29
-	for _, tool := range p.tools {
-		longest = max(longest, tool.Contract.Execution.TimeoutSeconds+10)
-	}
-	return min(longest, contract.MaxTimeoutSeconds)
+	return min(max(29, p.longestSeconds()+10), contract.MaxTimeoutSeconds)
 }
 
 // buildDir keeps packages from one synthesis to the next.

@@ -2,6 +2,7 @@ package patchbaycdk
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,7 +46,8 @@ func (d *deployment) newRegistrar(scope constructs.Construct, t tableSet) awslam
 				"dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:BatchWriteItem",
 			}, *t.registry.TableArn()),
 			allow("Asset", []string{"s3:GetObject"}, assetObjects(scope)),
-			allow("Limits", []string{"lambda:GetFunctionConfiguration"}, d.readableFunctions(scope)...),
+			allow("Limits", []string{"lambda:GetFunctionConfiguration"},
+				readableFunctions(d.functionARN(scope, toolPrefix(prefix)), d.existing())...),
 			allow("OldVersions", []string{"lambda:DeleteFunction"}, versions),
 		},
 		wildcards: "The registrar reads and prunes versions of every tool, also of other stacks; catalogues are JSON files " +
@@ -63,16 +65,21 @@ func (d *deployment) newRegistrar(scope constructs.Construct, t tableSet) awslam
 	return function
 }
 
-// readableFunctions are those whose time limits a publish compares with their contracts. Whether Lambda asks for the
-// right to read a version by the ARN with it or without is not documented, and a refusal would fail the deploy, so both
-// are there.
-func (d *deployment) readableFunctions(scope constructs.Construct) []string {
-	arns := []string{d.functionARN(scope, toolPrefix(d.stage.Prefix())+"*")}
-	for _, arn := range d.existing() {
-		arns = append(arns, arn, arn[:strings.LastIndexByte(arn, ':')])
+// readableFunctions are those whose time limits a publish compares with their contracts, by hand or by the registrar:
+// the deployment's tools, by the beginning of their ARN, and existing functions. Whether Lambda asks for the right to
+// read a version by the ARN with it or without is not documented, and a refusal would fail the deploy, so both are
+// there.
+func readableFunctions(tools string, existing []string) []string {
+	arns := []string{tools + "*"}
+	for _, arn := range existing {
+		arns = append(arns, arn, unqualified(arn))
 	}
-	return arns
+	slices.Sort(arns)
+	return slices.Compact(arns)
 }
+
+// unqualified is a function's ARN without its version or alias.
+func unqualified(arn string) string { return arn[:strings.LastIndexByte(arn, ':')] }
 
 // assetObjects are the JSON files in the bucket of the CDK's bootstrap, as its synthesizer names it.
 func assetObjects(scope constructs.Construct) string {

@@ -1,6 +1,7 @@
 package patchbaycdk
 
 import (
+	"strings"
 	"testing"
 
 	"patchbay/infra/cdk/iamsim"
@@ -36,5 +37,39 @@ func TestRights(t *testing.T) {
 				Account: account, Region: region,
 			}).Check(t)
 		})
+	}
+}
+
+// What tools in a stack of their own publish, the server's registrar may read and its dispatcher call: existing
+// functions, too, where the server's settings name them.
+func TestRightsToWhatOtherStacksPublish(t *testing.T) {
+	t.Parallel()
+	roles, err := iamsim.Roles(teamServer().Stack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decide := func(function, action, resource string) iamsim.Decision {
+		t.Helper()
+		role := teamServer().function(t, function)["Role"].(string)
+		decision, err := roles[role].Decide(iamsim.Request{Action: action, Resource: resource})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return decision
+	}
+	published := properties(t, otherTeam().Resources("Custom::PatchbayTools")[0])["Functions"].(map[string]any)
+	if len(published) != 3 {
+		t.Fatalf("published: %v", published)
+	}
+	for tool, arn := range published {
+		function := arn.(string)
+		for _, form := range []string{function, function[:strings.LastIndexByte(function, ':')]} {
+			if got := decide("tools-prod-registrar", "lambda:GetFunctionConfiguration", form); got != iamsim.Allowed {
+				t.Errorf("%s: reading %s is %s", tool, form, got)
+			}
+		}
+		if got := decide("tools-prod-dispatcher", "lambda:InvokeFunction", function); got != iamsim.Allowed {
+			t.Errorf("%s: calling %s is %s", tool, function, got)
+		}
 	}
 }

@@ -56,6 +56,7 @@ func TestRoleOfTheDispatcher(t *testing.T) {
 			`"Resource":"arn:aws:lambda:eu-west-1:123456789012:function:tools-prod-tool-*:*"}`,
 		`{"Action":"secretsmanager:GetSecretValue","Resource":"` + sealKeysARN(t, s) + `"}`,
 		`{"Action":"lambda:InvokeFunction","Resource":["arn:aws:lambda:eu-west-1:123456789012:function:quote:live",` +
+			`"arn:aws:lambda:eu-west-1:123456789012:function:rates:live",` +
 			`"arn:aws:lambda:eu-west-1:210987654321:function:rates:7"]}`,
 	})
 	if diff := cmp.Diff(want, s.rights(t, name)); diff != "" {
@@ -85,7 +86,7 @@ func TestRoleOfTheRegistrar(t *testing.T) {
 			`"dynamodb:UpdateItem"],"Resource":"` + table + `registry"}`,
 		`{"Action":"s3:GetObject","Resource":"arn:aws:s3:::cdk-hnb659fds-assets-123456789012-eu-west-1/*.json"}`,
 		`{"Action":"lambda:GetFunctionConfiguration","Resource":["` + function + `quote","` + function + `quote:live",` +
-			`"` + function + `tools-prod-tool-*",` +
+			`"` + function + `rates","` + function + `rates:live","` + function + `tools-prod-tool-*",` +
 			`"arn:aws:lambda:eu-west-1:210987654321:function:rates",` +
 			`"arn:aws:lambda:eu-west-1:210987654321:function:rates:7"]}`,
 		`{"Action":"lambda:DeleteFunction","Resource":"` + function + `tools-prod-tool-*:*"}`,

@@ -107,7 +107,7 @@ func (s *Server) open(p *project) {
 		stage: p.stage, dispatcher: s.Dispatcher, timeoutSeconds: p.maxCallSeconds(),
 	})
 	s.API, s.URL = front.rest, front.url
-	watched := alarmProps{stage: p.stage, url: front.url, timeoutSeconds: p.dispatcherTimeout()}
+	watched := alarmProps{stage: p.stage, url: front.url, longestSeconds: p.longestSeconds()}
 	dashboard := newDashboard(s.Construct, watched, newAlarms(s.Construct, watched))
 	levers := newOperatorPolicies(s.Construct, operatorProps{stage: p.stage, existing: p.existing()})
 	s.Policies = levers.policies

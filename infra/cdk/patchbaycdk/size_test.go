@@ -90,7 +90,7 @@ const maxPolicyBytes = 10_240
 
 func TestPoliciesFit(t *testing.T) {
 	t.Parallel()
-	for _, s := range []*synthesized{teamServer(), threeHundred(), fullest()} {
+	for _, s := range []*synthesized{teamServer(), threeHundred(), fullest(), fullestOfShort()} {
 		for _, role := range s.Resources("AWS::IAM::Role") {
 			size := 0
 			policies, _ := properties(t, role)["Policies"].([]any)
@@ -108,16 +108,55 @@ func TestPoliciesFit(t *testing.T) {
 	}
 }
 
+// maxManagedPolicyBytes is the size of a managed policy, without white space. Source: IAM quotas.
+const maxManagedPolicyBytes = 6_144
+
+func TestManagedPoliciesFit(t *testing.T) {
+	t.Parallel()
+	for _, s := range []*synthesized{teamServer(), threeHundred(), fullest(), fullestOfShort()} {
+		for _, policy := range s.Resources("AWS::IAM::ManagedPolicy") {
+			data, err := json.Marshal(properties(t, policy)["PolicyDocument"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The longest names of server and stage, of a region and of a partition, in each ARN of the deployment's.
+			names := strings.Count(string(data), "tools-prod")
+			longer := names * (len("a-server-of-18-cha-twelveletter") + len("arn:aws-us-gov:x:ap-southeast-1") -
+				len("tools-prod") - len("arn:aws:x:"+region))
+			if size := len(data) + longer; size > maxManagedPolicyBytes {
+				t.Errorf("%s: the policy has %d characters; allowed: %d", policy.ID, size, maxManagedPolicyBytes)
+			}
+		}
+	}
+}
+
 // fullest has as many existing functions as are allowed, with the longest names that there are.
 var fullest = sync.OnceValue(func() *synthesized {
 	s := newSources()
-	for i := range MaxExistingFunctions {
-		arn := "arn:aws-us-gov:lambda:us-gov-west-1:123456789012:function:" + fmt.Sprintf("%02d", i) +
-			strings.Repeat("f", 62) + ":" + strings.Repeat("a", 128)
-		s.tool(fmt.Sprintf("t%d", i), `{"function": {"arn": "`+arn+`"}}`)
-	}
+	fill(s, func(i int) string {
+		return fmt.Sprintf("%02d", i) + strings.Repeat("f", 62) + ":" + strings.Repeat("a", 128)
+	})
 	return synthServer(s.tool("own", `{}`), parseStage(``), false)
 })
+
+// fullestOfShort has the most functions that are allowed, with the shortest names.
+var fullestOfShort = sync.OnceValue(func() *synthesized {
+	s := newSources()
+	fill(s, func(i int) string { return string(rune('A'+i)) + ":1" })
+	return synthServer(s.tool("own", `{}`), parseStage(``), false)
+})
+
+// fill adds tools that are existing functions for as long as their number is allowed.
+func fill(s sources, name func(int) string) {
+	for i := 0; ; i++ {
+		tool := fmt.Sprintf("t%d", i)
+		s.tool(tool, `{"function": {"arn": "arn:aws-us-gov:lambda:us-gov-west-1:123456789012:function:`+name(i)+`"}}`)
+		if _, err := s.load(parseStage(``), false); err != nil {
+			delete(s, "functions/"+tool+"/tool.json")
+			return
+		}
+	}
+}
 
 // A tool's place and name follow from its folder: another one that comes or goes does not touch it.
 func TestNamesStay(t *testing.T) {

@@ -3,7 +3,6 @@ package patchbaycdk
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
@@ -17,7 +16,8 @@ import (
 // ToolsProps says which tools to deploy into a stack of their own.
 type ToolsProps struct {
 	// Stage is the settings of the server's stage that the tools publish to: the name and the stage must be the server's.
-	// Environment, secrets, functions and networks are those of these tools. Required.
+	// Environment, secrets, functions, examples and networks are those of these tools; an existing function that one of
+	// them is must be in the settings of the server's own stack, too. Required.
 	Stage *settings.Stage
 	// Functions is the folder of functions; empty means functions. Its server.json is checked and not used.
 	Functions string
@@ -51,12 +51,9 @@ func newTools(scope constructs.Construct, id *string, p *project) (*Tools, error
 	// Two stacks may have folders of one name, and one stack may have several of these.
 	d := newDeployment(p, *at.Node().Path())
 	t := &Tools{Construct: at, tools: d.newToolset(at, nil)}
-	permissions, err := d.letIn(at)
-	if err != nil {
-		return nil, err
-	}
+	d.explainNeeds(at)
 	token := awsssm.StringParameter_ValueForStringParameter(at, jsii.String(serviceToken(p.stage.Prefix())), nil)
-	if err := d.publish(at, t.tools, *token, permissions...); err != nil {
+	if err := d.publish(at, t.tools, *token); err != nil {
 		return nil, err
 	}
 	awscdk.Tags_Of(at).Add(jsii.String("patchbay:deployment"), jsii.String(p.stage.Prefix()), nil)
@@ -69,24 +66,16 @@ func (t *Tools) Tool(name string) awslambda.Function { return t.tools.tool(name)
 // ToolNames are the names of the tools that have a function here, sorted.
 func (t *Tools) ToolNames() []string { return t.tools.names() }
 
-// letIn lets the server's dispatcher call the existing functions that these tools name, by the functions' own policies,
-// since the dispatcher's belongs to another stack. Within an account that is enough; where the function is another
-// account's, its owner and the server's stack decide.
-func (d *deployment) letIn(scope constructs.Construct) ([]constructs.IConstruct, error) {
-	var permissions []constructs.IConstruct
-	stack := awscdk.Stack_Of(scope)
-	for i, arn := range d.existing() {
-		account := strings.Split(arn, ":")[4]
-		if own := *stack.Account(); !*awscdk.Token_IsUnresolved(own) && own != account {
-			return nil, fmt.Errorf("%s belongs to the account %s, and only the server's own stack can be granted a function "+
-				"of another account; name its tool there", arn, account)
+// explainNeeds prints which existing functions the server must know of: who may call and read them is decided by the
+// roles of its stack, which this one does not touch.
+func (d *deployment) explainNeeds(scope constructs.Construct) {
+	named := map[string]bool{}
+	for _, tool := range d.tools {
+		if arn := d.existingARN(tool); arn != "" && !named[arn] {
+			named[arn] = true
+			awscdk.Annotations_Of(scope).AddInfoV2(jsii.String("patchbay:existing:"+arn), jsii.String(fmt.Sprintf(
+				"%s can be published once the settings of %s name it under \"functions\", whatever the name there, and are "+
+					"deployed: else the registrar may not read it, nor the dispatcher call it", arn, d.stage.Prefix())))
 		}
-		role := fmt.Sprintf("arn:%s:iam::%s:role/%s", *stack.Partition(), *stack.Account(),
-			dispatcherRole(scope, d.stage.Prefix()))
-		permissions = append(permissions, awslambda.NewCfnPermission(scope, jsii.String(fmt.Sprintf("LetIn%d", i)),
-			&awslambda.CfnPermissionProps{
-				Action: jsii.String("lambda:InvokeFunction"), FunctionName: jsii.String(arn), Principal: jsii.String(role),
-			}))
 	}
-	return permissions, nil
 }

@@ -64,22 +64,6 @@ func TestToolsOfAnotherStackHaveTheirOwnNames(t *testing.T) {
 	}
 }
 
-// An existing function lets the dispatcher in by its own policy: the dispatcher's is another stack's.
-func TestToolsOfAnotherStackLetTheDispatcherIn(t *testing.T) {
-	t.Parallel()
-	permissions := otherTeam().Resources("AWS::Lambda::Permission")
-	if len(permissions) != 1 {
-		t.Fatalf("%d permissions", len(permissions))
-	}
-	want := map[string]any{
-		"Action": "lambda:InvokeFunction", "FunctionName": "arn:aws:lambda:eu-west-1:123456789012:function:rates:live",
-		"Principal": "arn:aws:iam::123456789012:role/tools-prod-dispatcher-eu-west-1",
-	}
-	if diff := cmp.Diff(want, properties(t, permissions[0])); diff != "" {
-		t.Errorf("permission (-want +got):\n%s", diff)
-	}
-}
-
 func TestToolsOfAnotherStackMakeNothingElse(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]int{}
@@ -88,7 +72,7 @@ func TestToolsOfAnotherStackMakeNothingElse(t *testing.T) {
 	}
 	want := map[string]int{
 		"AWS::CloudFormation::Stack": 1, "AWS::Lambda::Function": 2, "AWS::Lambda::Version": 2, "AWS::IAM::Role": 2,
-		"AWS::Logs::LogGroup": 2, "AWS::Lambda::Permission": 1, "Custom::PatchbayTools": 1,
+		"AWS::Logs::LogGroup": 2, "Custom::PatchbayTools": 1,
 	}
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Errorf("resources (-want +got):\n%s", diff)

@@ -97,7 +97,7 @@ func (d *Deployment) checkDispatcher(t T) {
 	)
 	for _, arn := range d.Existing {
 		may(t, role, question{"lambda:InvokeFunction", arn, nil})
-		name := arn[:strings.LastIndex(arn, ":")]
+		name := unqualified(arn)
 		mayNot(t, role, question{"lambda:InvokeFunction", name, nil}, question{"lambda:InvokeFunction", name + ":other", nil})
 	}
 }
@@ -124,7 +124,8 @@ func (d *Deployment) checkRegistrar(t T) {
 			question{"lambda:InvokeFunction " + functionAdmin, f.arn + ":3", nil})
 	}
 	for _, arn := range d.Existing {
-		may(t, role, question{"lambda:GetFunctionConfiguration", arn, nil})
+		may(t, role, question{"lambda:GetFunctionConfiguration", arn, nil},
+			question{"lambda:GetFunctionConfiguration", unqualified(arn), nil})
 		mayNot(t, role, question{"lambda:DeleteFunction lambda:InvokeFunction", arn, nil})
 	}
 	mayNot(t, role,

@@ -70,6 +70,14 @@ func (d *Deployment) levers() map[string]lever {
 	version := d.lambda(d.prefix() + "-tool-a-01234567:3")
 	keys := d.secret(d.prefix() + "/seal-keys")
 	registrar := d.lambda(d.prefix() + "-registrar")
+	// By the version and by the function: which of them Lambda asks about is not documented.
+	readable := []question{
+		{"lambda:GetFunctionConfiguration", version, nil}, {"lambda:GetFunctionConfiguration", unqualified(version), nil},
+	}
+	for _, arn := range d.Existing {
+		readable = append(readable, question{"lambda:GetFunctionConfiguration", arn, nil},
+			question{"lambda:GetFunctionConfiguration", unqualified(arn), nil})
+	}
 	viaCloudFormation := map[string][]string{"aws:CalledVia": {"cloudformation.amazonaws.com"}}
 	return map[string]lever{
 		"tool-switch": {
@@ -82,13 +90,12 @@ func (d *Deployment) levers() map[string]lever {
 		},
 		"catalogue": {
 			audited: true,
-			may: []question{
+			may: append([]question{
 				{"dynamodb:GetItem dynamodb:PutItem", registry, head},
 				{"dynamodb:GetItem dynamodb:Query dynamodb:BatchWriteItem", registry, snapshot},
 				{"dynamodb:GetItem dynamodb:Query dynamodb:PutItem dynamodb:UpdateItem", registry, manifests},
 				{"dynamodb:Query", registry, leading("RETIRED")},
-				{"lambda:GetFunctionConfiguration", version, nil},
-			},
+			}, readable...),
 			mayNot: []question{
 				{"dynamodb:DeleteItem", registry, head}, {tableWrite, registry, leading("RETIRED")},
 				{"dynamodb:GetItem", ledger, record}, {"secretsmanager:GetSecretValue", keys, nil},

@@ -137,6 +137,9 @@ func (d *Deployment) secret(name string) string {
 	return d.arn("secretsmanager", "secret:"+name+"-AbCdEf")
 }
 
+// unqualified is a function's ARN without its version or alias.
+func unqualified(arn string) string { return arn[:strings.LastIndexByte(arn, ':')] }
+
 // stream is a stream of a function's log.
 func (d *Deployment) stream(function string) string {
 	return d.arn("logs", "log-group:/aws/lambda/"+function+":log-stream:2026/11/29/[1]0123")

@@ -51,7 +51,8 @@ type Stage struct {
 	Environment map[string]string `json:"environment"`
 	// Secrets say where the secrets lie that contracts declare; see Stage.Secret.
 	Secrets map[string]Secret `json:"secrets"`
-	// Functions are the ARNs, with version or alias, of what contracts name as local:NAME.
+	// Functions are the ARNs, with version or alias, of what contracts name as local:NAME, and of what the server may call
+	// besides: functions that the contracts of other stacks name.
 	Functions map[string]string `json:"functions"`
 	// Examples says which of the example tools are deployed, too.
 	Examples Examples `json:"examples"`
