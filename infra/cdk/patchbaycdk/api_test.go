@@ -83,7 +83,7 @@ func TestAccessLog(t *testing.T) {
 	t.Parallel()
 	log := plain().raw(t, "AWS::Logs::LogGroup", "LogGroupName", "/aws/apigateway/tools-prod")
 	checkHas(t, "the log group", log["Properties"], map[string]any{"RetentionInDays": float64(30)})
-	if log["DeletionPolicy"] != "Retain" {
+	if log["DeletionPolicy"] != "RetainExceptOnCreate" {
 		t.Errorf("the access log goes with the stack: %v", log["DeletionPolicy"])
 	}
 	setting := plain().resource(t, apiGateway+"Stage")["AccessLogSetting"].(map[string]any)

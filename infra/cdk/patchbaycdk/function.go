@@ -133,11 +133,13 @@ func retention(stage *settings.Stage) awslogs.RetentionDays {
 	return retentionDays[stage.LogRetentionDays]
 }
 
+// removal is what becomes of a thing with a name of its own when its stack goes.
 func removal(stage *settings.Stage) awscdk.RemovalPolicy {
 	if stage.RemovalPolicy == settings.Destroy {
 		return awscdk.RemovalPolicy_DESTROY
 	}
-	return awscdk.RemovalPolicy_RETAIN
+	// What a failed first deploy made goes with it: under its name it would be in the way of the next.
+	return awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE
 }
 
 // logRemoval lets a tool's log go with the tool: a log group that stayed would stand in the way of the tool's return,

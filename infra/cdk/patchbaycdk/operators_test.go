@@ -79,7 +79,9 @@ func TestPoliciesOfLevers(t *testing.T) {
 			{[]string{"dynamodb:PutItem"}, []string{registry}, leading + "HEAD,SNAPSHOTS"},
 			{[]string{"dynamodb:UpdateItem"}, []string{registry}, leading + "SNAPSHOTS"},
 			{[]string{"dynamodb:BatchWriteItem"}, []string{registry}, leading + "SNAP#*"},
-			{[]string{"lambda:GetFunctionConfiguration"}, []string{existingFunction, functions + "tools-prod-tool-*:*"}, ""},
+			{[]string{"lambda:GetFunctionConfiguration"}, []string{
+				existingName, existingFunction, functions + "tools-prod-tool-*",
+			}, ""},
 			audit,
 		},
 		"ledger": {
@@ -140,7 +142,7 @@ func TestPoliciesStayInTheDeployment(t *testing.T) {
 				}
 			}
 			for _, resource := range s.resources {
-				if resource != existingFunction && !own.MatchString(resource) {
+				if resource != existingFunction && resource != existingName && !own.MatchString(resource) {
 					t.Errorf("%s allows something on %s", name, resource)
 				}
 			}
@@ -167,15 +169,16 @@ func TestAuditLogIsKept(t *testing.T) {
 	t.Parallel()
 	for policy, test := range map[string]struct {
 		front     *front
+		deletion  string
 		protected bool
-	}{"Retain": {plain(), true}, "Delete": {full(), false}} {
+	}{"Retain": {plain(), "RetainExceptOnCreate", true}, "Delete": {full(), "Delete", false}} {
 		log := test.front.raw(t, "AWS::Logs::LogGroup", "LogGroupName", "/patchbay/tools-prod/operators")
 		checkHas(t, policy, log["Properties"], map[string]any{
 			"RetentionInDays": float64(3653), "DeletionProtectionEnabled": test.protected,
 		})
-		if log["DeletionPolicy"] != policy || log["UpdateReplacePolicy"] != policy {
-			t.Errorf("the operators' log has the policies %v and %v; want %s", log["DeletionPolicy"],
-				log["UpdateReplacePolicy"], policy)
+		if log["DeletionPolicy"] != test.deletion || log["UpdateReplacePolicy"] != policy {
+			t.Errorf("the operators' log has the policies %v and %v; want %s and %s", log["DeletionPolicy"],
+				log["UpdateReplacePolicy"], test.deletion, policy)
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/jsii-runtime-go"
 	"github.com/google/go-cmp/cmp"
 
 	"patchbay/infra/cdk/assembly"
@@ -44,7 +46,7 @@ func TestTables(t *testing.T) {
 		if ttl["AttributeName"] != want.ttl {
 			t.Errorf("TTL of %s is %v; want %v", name, ttl, want.ttl)
 		}
-		checkPolicy(t, kept, "Retain", "Retain")
+		checkPolicy(t, kept, "RetainExceptOnCreate", "Retain")
 		gone := destroyed().find(t, "AWS::DynamoDB::Table", "TableName", name)
 		checkHas(t, name, properties(t, gone), map[string]any{"DeletionProtectionEnabled": false})
 		checkPolicy(t, gone, "Delete", "Delete")
@@ -127,7 +129,7 @@ func TestControlFunctions(t *testing.T) {
 	})
 	for _, name := range []string{"dispatcher", "registrar"} {
 		log := s.find(t, "AWS::Logs::LogGroup", "LogGroupName", "/aws/lambda/tools-prod-"+name)
-		checkPolicy(t, log, "Retain", "Retain")
+		checkPolicy(t, log, "RetainExceptOnCreate", "Retain")
 		checkHas(t, name, s.function(t, "tools-prod-"+name), map[string]any{
 			"Runtime": "provided.al2023", "Architectures": []any{"arm64"}, "TracingConfig": map[string]any{"Mode": "Active"},
 		})
@@ -142,7 +144,30 @@ func TestSealKeysAreMadeInTheAccount(t *testing.T) {
 		"SecretStringTemplate": `{"version":1}`, "GenerateStringKey": "generated", "PasswordLength": 64.0,
 		"ExcludeUppercase": true, "ExcludePunctuation": true, "ExcludeCharacters": "ghijklmnopqrstuvwxyz",
 	})
-	checkPolicy(t, secret, "Retain", "Retain")
+	checkPolicy(t, secret, "RetainExceptOnCreate", "Retain")
+}
+
+// What has a name that would be in the way of the next deploy goes with a first one that fails.
+func TestNothingIsInTheWayOfASecondDeploy(t *testing.T) {
+	t.Parallel()
+	names := map[string]string{
+		"AWS::DynamoDB::Table": "TableName", "AWS::Logs::LogGroup": "LogGroupName", "AWS::SecretsManager::Secret": "Name",
+		"AWS::Lambda::Function": "FunctionName", "AWS::IAM::Role": "RoleName", "AWS::SSM::Parameter": "Name",
+		"AWS::IAM::ManagedPolicy": "ManagedPolicyName", "AWS::CloudWatch::Alarm": "AlarmName",
+	}
+	seen := 0
+	for _, r := range teamServer().Resources() {
+		if r.Properties[names[r.Type]] == nil {
+			continue
+		}
+		seen++
+		if r.DeletionPolicy == "Retain" {
+			t.Errorf("%s %v stays after a deploy that failed to make the rest", r.Type, r.Properties[names[r.Type]])
+		}
+	}
+	if seen < 3+9+1 {
+		t.Errorf("only %d things have names", seen)
+	}
 }
 
 // Every tool has a version, which stays when another follows it, and goes with a deploy that fails.
@@ -296,14 +321,46 @@ func TestNoFindings(t *testing.T) {
 		for _, finding := range s.findings {
 			t.Errorf("%s: %s", name, finding)
 		}
-		data, err := os.ReadFile(filepath.Join(s.dir, "validation-report.json"))
-		if err != nil {
-			t.Fatal(err)
+		if said := validation(t, s.dir); len(said) > 0 {
+			t.Errorf("%s: the CDK's validation: %s", name, said)
 		}
-		var report struct{ PluginReports []json.RawMessage }
-		if err := json.Unmarshal(data, &report); err != nil || len(report.PluginReports) > 0 {
-			t.Errorf("%s: the CDK's validation, %v: %s", name, err, data)
-		}
+	}
+}
+
+// validation is what the CDK's own validation has reported.
+func validation(t *testing.T, dir string) []json.RawMessage {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "validation-report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report struct{ PluginReports []json.RawMessage }
+	if err := json.Unmarshal(data, &report); err != nil {
+		t.Fatalf("the CDK's validation: %v: %s", err, data)
+	}
+	return report.PluginReports
+}
+
+// A validation that does not run reports nothing either, so it is seen to run: by the same synthesis, of what is wrong.
+func TestTheCDKsValidationRuns(t *testing.T) {
+	t.Parallel()
+	said := func() (said string) {
+		defer func() { said = fmt.Sprint(recover()) }()
+		synthStack(parseStage(``), func(stack awscdk.Stack) error {
+			awscdk.NewCfnResource(stack, jsii.String("Wrong"), &awscdk.CfnResourceProps{
+				Type: jsii.String("AWS::SQS::Queue"), Properties: &map[string]any{"DelaySeconds": "soon"},
+			})
+			return nil
+		})
+		return ""
+	}()
+	_, report, found := strings.Cut(said, "report can be found in: ")
+	if !found {
+		t.Fatalf("the synthesis says %q", said)
+	}
+	reports := validation(t, filepath.Dir(report))
+	if len(reports) == 0 || !strings.Contains(string(reports[0]), "DelaySeconds") {
+		t.Errorf("the CDK's validation: %s", reports)
 	}
 }
 
@@ -334,7 +391,8 @@ func TestExistingFunctionsAreExplained(t *testing.T) {
 	t.Parallel()
 	got := ownersCommand("arn:aws:lambda:eu-west-1:210987654321:function:rates:7", "tools-prod")
 	for _, part := range []string{
-		"its owner (210987654321)", "aws lambda add-permission --region eu-west-1 --function-name rates --qualifier 7",
+		"its owner (210987654321)", "after the first deploy",
+		"aws lambda add-permission --region eu-west-1 --function-name rates --qualifier 7",
 		"--action lambda:InvokeFunction", ":role/tools-prod-dispatcher-",
 	} {
 		if !strings.Contains(got, part) {
