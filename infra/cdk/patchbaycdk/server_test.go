@@ -170,6 +170,46 @@ func TestNothingIsInTheWayOfASecondDeploy(t *testing.T) {
 	}
 }
 
+// What is protected from being deleted even then is in the commands for it.
+func TestCommandsAfterAFailedFirstDeploy(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../../../docs/operate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(data), "\n## The first deploy failed\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	_, loop, _ := strings.Cut(section, "\nfor table in ")
+	loop, _, _ = strings.Cut(loop, ";")
+	var tables []string
+	for _, r := range teamServer().Resources() {
+		if r.Properties["DeletionProtectionEnabled"] != true {
+			continue
+		}
+		switch all := properties(t, r); r.Type {
+		case "AWS::DynamoDB::Table":
+			tables = append(tables, strings.TrimPrefix(all["TableName"].(string), "tools-prod-"))
+		case "AWS::Logs::LogGroup":
+			name := strings.ReplaceAll(all["LogGroupName"].(string), "tools-prod", "P")
+			if !strings.Contains(section, "put-log-group-deletion-protection --log-group-identifier "+name+" ") {
+				t.Errorf("nothing is said of the log group %s", name)
+			}
+		default:
+			t.Errorf("nothing is known of a %s that is protected", r.Type)
+		}
+	}
+	slices.Sort(tables)
+	listed := strings.Fields(loop)
+	slices.Sort(listed)
+	if diff := cmp.Diff(tables, listed); diff != "" {
+		t.Errorf("tables (-protected +listed):\n%s", diff)
+	}
+	protected := *StackProps(parseStage(``)).TerminationProtection
+	if protected && !strings.Contains(section, "--no-enable-termination-protection") {
+		t.Error("nothing is said of the stack's protection")
+	}
+}
+
 // Every tool has a version, which stays when another follows it, and goes with a deploy that fails.
 func TestVersionsStay(t *testing.T) {
 	t.Parallel()
