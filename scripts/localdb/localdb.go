@@ -4,7 +4,6 @@
 package localdb
 
 import (
-	"bufio"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -15,24 +14,21 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"patchbay/scripts/child"
 	"patchbay/scripts/nodemodules"
 )
 
 // Region is the region that Client signs for. The engine keeps no regions apart.
 const Region = "us-east-1"
 
-const (
-	startWait = 30 * time.Second // until the engine answers
-	stopWait  = 5 * time.Second  // from SIGTERM to SIGKILL
-)
+// startWait is how long an engine may take until it answers.
+const startWait = 30 * time.Second
 
 //go:embed engine.js
 var script string
@@ -58,10 +54,7 @@ type Engine struct {
 	// URL is the endpoint, for Client or AWS_ENDPOINT_URL_DYNAMODB.
 	URL string
 
-	cmd   *exec.Cmd
-	stdin io.Closer
-	done  chan struct{}
-	once  sync.Once
+	server *child.Server
 }
 
 // Start runs an engine and returns when it answers requests; ctx bounds only the start. The error wraps
@@ -74,16 +67,11 @@ func Start(ctx context.Context, options Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the DynamoDB engine: %w", err)
 	}
-	output := &tail{next: options.Log}
-	engine, urls, err := launch(cmd, output)
+	server, err := child.StartServer(ctx, cmd, child.ServerOptions{Within: startWait, Answers: answers, Log: options.Log})
 	if err != nil {
 		return nil, fmt.Errorf("starting the DynamoDB engine: %w", err)
 	}
-	if err := engine.await(ctx, urls); err != nil {
-		engine.Close()
-		return nil, fmt.Errorf("starting the DynamoDB engine: %w%s", err, output)
-	}
-	return engine, nil
+	return &Engine{URL: server.URL, server: server}, nil
 }
 
 func command(options Options) (*exec.Cmd, error) {
@@ -145,75 +133,19 @@ func (o Options) dataDir() (string, error) {
 	return dir, nil
 }
 
-// launch starts the child. Its URL arrives on the channel, which is closed when the child's output ends.
-func launch(cmd *exec.Cmd, output io.Writer) (*Engine, <-chan string, error) {
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, nil, fmt.Errorf("making a pipe: %w", err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, nil, fmt.Errorf("making a pipe: %w", err)
-	}
-	cmd.Stderr = output
-	if err := cmd.Start(); err != nil {
-		return nil, nil, fmt.Errorf("running %s: %w", cmd.Path, err)
-	}
-	engine := &Engine{cmd: cmd, stdin: stdin, done: make(chan struct{})}
-	urls := make(chan string, 1)
-	go func() {
-		defer close(engine.done)
-		readURL(stdout, urls, output)
-		cmd.Wait() // The error only says how the process ended, which Close brings about itself.
-	}()
-	return engine, urls, nil
-}
-
-// readURL sends the URL of the child's first line and copies what follows to the log.
-func readURL(stdout io.Reader, urls chan<- string, log io.Writer) {
-	reader := bufio.NewReader(stdout)
-	line, _ := reader.ReadBytes('\n')
-	var ready struct{ URL string }
-	if json.Unmarshal(line, &ready) == nil && ready.URL != "" {
-		urls <- ready.URL
-	}
-	io.Copy(log, reader)
-}
-
-// await sets URL and waits until a request is answered: the script listens before its data folder is open.
-func (e *Engine) await(ctx context.Context, urls <-chan string) error {
-	ctx, cancel := context.WithTimeout(ctx, startWait)
-	defer cancel()
-	select {
-	case e.URL = <-urls:
-	case <-e.done:
-		return fmt.Errorf("it ended at once")
-	case <-ctx.Done():
-		return fmt.Errorf("waiting until it listens: %w", ctx.Err())
-	}
-	if _, err := Client(e.URL).ListTables(ctx, &dynamodb.ListTablesInput{}); err != nil {
+// answers asks the engine something: the script listens before its data folder is open.
+func answers(ctx context.Context, url string) error {
+	if _, err := Client(url).ListTables(ctx, &dynamodb.ListTablesInput{}); err != nil {
 		return fmt.Errorf("listing tables: %w", err)
 	}
 	return nil
 }
 
 // Done is closed when the engine has ended, by Close or by itself.
-func (e *Engine) Done() <-chan struct{} { return e.done }
+func (e *Engine) Done() <-chan struct{} { return e.server.Done() }
 
 // Close ends the engine and returns when its process is gone. It may be called more than once.
-func (e *Engine) Close() {
-	e.once.Do(func() {
-		// Signalling a process that has ended does nothing, and closing the pipe asks for the same end.
-		e.cmd.Process.Signal(syscall.SIGTERM)
-		e.stdin.Close()
-		select {
-		case <-e.done:
-		case <-time.After(stopWait):
-			e.cmd.Process.Kill()
-		}
-	})
-	<-e.done
-}
+func (e *Engine) Close() { e.server.Close() }
 
 // Client returns a client of the engine at url with fixed local credentials, which the engine does not check.
 func Client(url string) *dynamodb.Client {

@@ -2,7 +2,6 @@ package localdb
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -279,31 +278,5 @@ func TestStartEndsTheChildOfACancelledStart(t *testing.T) {
 	cancel()
 	if _, err := Start(ctx, Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
-	}
-}
-
-func TestLogGetsTheEngineOutput(t *testing.T) {
-	t.Parallel()
-	var log bytes.Buffer
-	output := &tail{next: &log}
-	engine, urls, err := launch(exec.Command("sh", "-c", `echo '{"url":"http://x"}'; echo later`), output)
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-engine.Done()
-	if url := <-urls; url != "http://x" {
-		t.Errorf("URL %q", url)
-	}
-	if got := log.String(); got != "later\n" {
-		t.Errorf("log %q", got)
-	}
-}
-
-func TestTailKeepsTheEnd(t *testing.T) {
-	t.Parallel()
-	output := &tail{}
-	io.WriteString(output, strings.Repeat("a", 2*tailBytes)+"end")
-	if got := output.String(); len(got) != tailBytes+2 || !strings.HasSuffix(got, "end") {
-		t.Errorf("%d bytes, ending in %q", len(got), got[len(got)-5:])
 	}
 }

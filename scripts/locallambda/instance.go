@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"patchbay/scripts/child"
 )
 
 // state is where an instance is in its life.
@@ -98,7 +100,7 @@ func (in *instance) run(address string) error {
 	v := in.version
 	in.cmd = &exec.Cmd{
 		Path: v.Command[0], Args: v.Command, Dir: v.Dir, Env: v.environment(address, in.id),
-		Stdout: writer, Stderr: writer, SysProcAttr: processAttributes(),
+		Stdout: writer, Stderr: writer, SysProcAttr: child.Attributes(killSignal),
 	}
 	if err := in.service.starter.do(in.cmd.Start); err != nil {
 		reader.Close()

@@ -4,17 +4,11 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
 // memoryInterval is how often the memory of running instances is looked at. Reading it costs some microseconds.
 const memoryInterval = 20 * time.Millisecond
-
-// processAttributes puts a process into a group of its own, and ends it when this process ends in whatever way.
-func processAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
 
 // residentBytes is the resident memory of a process, and of its descendants if children is set. What cannot be read has
 // ended.

@@ -6,16 +6,11 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
 // memoryInterval is long, since a look at the memory costs a process here.
 const memoryInterval = 500 * time.Millisecond
-
-// processAttributes puts a process into a group of its own. There is no parent-death signal here: a service that is
-// killed outright leaves its instances behind.
-func processAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // residentBytes is the resident memory of a process group, as far as ps tells; its children always count.
 func residentBytes(pid int, _ bool) int64 {

@@ -1,4 +1,4 @@
-package localdb
+package child
 
 import (
 	"io"
@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// tailBytes bounds what an error quotes of the engine's output.
-const tailBytes = 2048
+// tailBytes bounds what an error quotes of a server's output.
+const tailBytes = 4096
 
 // tail passes on what it is given and remembers its end, so that an error can quote it.
 type tail struct {
