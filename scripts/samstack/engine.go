@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -53,28 +54,28 @@ func openEngine(ctx context.Context, address string) (*engine, error) {
 	return e, nil
 }
 
-// gateway is the address of the bridge to which containers are attached, where that bridge is on this machine; empty
-// where the engine runs in a machine of its own, as Docker Desktop's does, which leads containers to the loopback
-// interface of this one.
-func (e *engine) gateway(ctx context.Context) (string, error) {
+// bridge is the address of the bridge to which containers are attached, with the network that it is for, where that
+// bridge is on this machine; the zero Prefix where the engine runs in a machine of its own, as Docker Desktop's does,
+// which leads containers to the loopback interface of this one.
+func (e *engine) bridge(ctx context.Context) (netip.Prefix, error) {
 	var bridge struct{ Options map[string]string }
 	if err := e.request(ctx, http.MethodGet, "/networks/bridge", &bridge); err != nil {
-		return "", fmt.Errorf("asking Docker for the network of its containers: %w", err)
+		return netip.Prefix{}, fmt.Errorf("asking Docker for the network of its containers: %w", err)
 	}
 	own, err := net.InterfaceByName(bridge.Options["com.docker.network.bridge.name"])
 	if err != nil {
-		return "", nil
+		return netip.Prefix{}, nil
 	}
 	addresses, err := own.Addrs()
 	if err != nil {
-		return "", fmt.Errorf("reading the addresses of %s: %w", own.Name, err)
+		return netip.Prefix{}, fmt.Errorf("reading the addresses of %s: %w", own.Name, err)
 	}
 	for _, address := range addresses {
-		if at, ok := address.(*net.IPNet); ok && at.IP.To4() != nil {
-			return at.IP.String(), nil
+		if at, err := netip.ParsePrefix(address.String()); err == nil && at.Addr().Is4() {
+			return at, nil
 		}
 	}
-	return "", nil
+	return netip.Prefix{}, nil
 }
 
 // removeContainers removes those that run functions from below a folder, which SAM leaves behind where it is killed.

@@ -116,7 +116,8 @@ func (s *Stack) placeSecrets(f function) error {
 	return place(filepath.Join(f.dir, secretsFile), data)
 }
 
-// place writes a file for a container, whose user may be another than this one.
+// place writes a file for a container, whose user may be another than this one. From other users of this machine the
+// data folder keeps it, which is closed to them.
 func place(file string, data []byte) error {
 	if err := os.WriteFile(file, data, 0o644); err != nil {
 		return fmt.Errorf("writing a file for the container: %w", err)

@@ -4,29 +4,34 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 )
 
 // relay lets containers reach what listens on the loopback interface: it takes connections at the same port of the
-// containers' own network, which no other machine is on, so that nothing has to listen to the whole world.
+// containers' own network, so that nothing has to listen to the whole world. No other machine is on that network, but a
+// neighbour may reach this machine's address in it by a route through this machine; whoever comes from elsewhere is
+// turned away.
 type relay struct {
 	listener net.Listener
+	network  netip.Prefix
 	target   string
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool // nil when closed
 }
 
-func startRelay(host, target string) (*relay, error) {
+// startRelay listens at the address of network, which is this machine's, for those who are in it.
+func startRelay(network netip.Prefix, target string) (*relay, error) {
 	_, port, err := net.SplitHostPort(target)
 	if err != nil {
 		return nil, fmt.Errorf("leading containers to %s: %w", target, err)
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	listener, err := net.Listen("tcp", net.JoinHostPort(network.Addr().String(), port))
 	if err != nil {
 		return nil, fmt.Errorf("leading containers to %s: %w", target, err)
 	}
-	r := &relay{listener: listener, target: target, conns: map[net.Conn]bool{}}
+	r := &relay{listener: listener, network: network, target: target, conns: map[net.Conn]bool{}}
 	go r.accept()
 	return r, nil
 }
@@ -37,8 +42,17 @@ func (r *relay) accept() {
 		if err != nil {
 			return
 		}
+		if !r.inNetwork(from) {
+			_ = from.Close()
+			continue
+		}
 		go r.connect(from)
 	}
+}
+
+func (r *relay) inNetwork(from net.Conn) bool {
+	address, err := netip.ParseAddrPort(from.RemoteAddr().String())
+	return err == nil && r.network.Contains(address.Addr().Unmap())
 }
 
 func (r *relay) connect(from net.Conn) {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,7 +92,7 @@ type Stack struct {
 	sam       string // the program
 	modules   string // the folder node_modules
 	docker    *engine
-	gateway   string // where containers find this machine; empty: at its loopback interface
+	bridge    netip.Prefix // where containers find this machine; not valid: at its loopback interface
 	template  *assembly.Stack
 	functions []function
 	published []registry.Publication
@@ -166,7 +167,7 @@ func (s *Stack) start(ctx context.Context) (err error) {
 		if s.docker, err = openEngine(ctx, s.options.DockerHost); err != nil {
 			return err
 		}
-		if s.gateway, err = s.docker.gateway(ctx); err != nil {
+		if s.bridge, err = s.docker.bridge(ctx); err != nil {
 			return err
 		}
 	}
@@ -196,10 +197,15 @@ func (s *Stack) start(ctx context.Context) (err error) {
 	return s.startServices(ctx)
 }
 
-// openData makes the data folder and locks it.
+// openData makes the data folder, closes it to other users of this machine, and locks it. Keys and secrets are in it, in
+// files that the user of a container must be able to read, whoever that is; a container gets a folder below this one
+// mounted, and so does not go through it.
 func (s *Stack) openData() error {
-	if err := os.MkdirAll(s.options.Data, 0o755); err != nil {
+	if err := os.MkdirAll(s.options.Data, 0o700); err != nil {
 		return fmt.Errorf("making the data folder: %w", err)
+	}
+	if err := os.Chmod(s.options.Data, 0o700); err != nil { // one from before may be open
+		return fmt.Errorf("closing the data folder to other users: %w", err)
 	}
 	lock, err := os.OpenFile(filepath.Join(s.options.Data, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -301,11 +307,11 @@ func (s *Stack) toContainers(address string) string {
 
 // lead makes addresses of the loopback interface reachable from containers, where they are not so already.
 func (s *Stack) lead(addresses ...string) error {
-	if s.gateway == "" {
+	if !s.bridge.IsValid() {
 		return nil
 	}
 	for _, address := range addresses {
-		relay, err := startRelay(s.gateway, address)
+		relay, err := startRelay(s.bridge, address)
 		if err != nil {
 			return err
 		}

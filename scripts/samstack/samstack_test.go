@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,12 +60,12 @@ func TestEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if gateway, err := engine.gateway(t.Context()); gateway != "127.0.0.1" || err != nil {
-		t.Errorf("gateway %q, %v", gateway, err)
+	if bridge, err := engine.bridge(t.Context()); bridge.String() != "127.0.0.1/8" || err != nil {
+		t.Errorf("bridge %s, %v", bridge, err)
 	}
 	loopback = "patchbay-none"
-	if gateway, err := engine.gateway(t.Context()); gateway != "" || err != nil {
-		t.Errorf("gateway %q of a bridge elsewhere, %v", gateway, err)
+	if bridge, err := engine.bridge(t.Context()); bridge.IsValid() || err != nil {
+		t.Errorf("bridge %s, which is elsewhere, %v", bridge, err)
 	}
 	if err := engine.removeContainers(t.Context(), "/data"); err != nil {
 		t.Error(err)
@@ -97,22 +98,57 @@ func TestRelay(t *testing.T) {
 	t.Cleanup(server.Close)
 	target := server.Listener.Addr().String()
 	// The whole of 127.0.0.0/8 is this machine's on Linux, and another machine may have only the first address.
-	relay, err := startRelay("127.0.0.2", target)
+	relay, err := startRelay(netip.MustParsePrefix("127.0.0.2/30"), target)
 	if err != nil {
 		t.Skip(err)
 	}
-	response, err := http.Get("http://" + relay.listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
+	address := relay.listener.Addr().String()
+	for from, want := range map[string]string{"127.0.0.1": "reached", "127.0.0.3": "reached", "127.0.0.4": ""} {
+		if got := getFrom(t, from, address); got != want {
+			t.Errorf("who comes from %s gets %q", from, got)
+		}
 	}
-	body, err := io.ReadAll(response.Body)
-	if err != nil || string(body) != "reached" {
-		t.Errorf("got %q, %v", body, err)
-	}
-	response.Body.Close()
 	relay.close()
 	if _, err := net.Dial("tcp", relay.listener.Addr().String()); err == nil {
 		t.Error("it takes connections after its end")
+	}
+}
+
+// getFrom is what a server answers to one of the machine's addresses; empty where it ends the connection.
+func getFrom(t *testing.T, from, address string) string {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	transport := &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}
+	response, err := (&http.Client{Transport: transport}).Get("http://" + address)
+	if err != nil {
+		return ""
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(body)
+}
+
+// What is placed in the data folder holds keys and secrets, and the user of a container, which must read them, may be
+// any: so the folder itself is closed to others, one from before too.
+func TestDataFolderIsClosedToOthers(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	for range 2 {
+		s := &Stack{options: Options{Data: data}}
+		if err := s.openData(); err != nil {
+			t.Fatal(err)
+		}
+		s.lock.Close()
+		found, err := os.Stat(data)
+		if err != nil || found.Mode().Perm() != 0o700 {
+			t.Errorf("the folder is %v, %v", found.Mode(), err)
+		}
+		if err := os.Chmod(data, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -9,11 +9,14 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"patchbay/scripts/child"
 )
 
 // stopWait is how long SAM may take to remove its containers before it is killed.
@@ -29,7 +32,8 @@ type service struct {
 }
 
 // startService runs sam in root. It gets a group of its own, so that a Ctrl-C in the terminal does not reach it before
-// the stack ends it in order.
+// the stack ends it in order. Should this process be killed, it is asked to end all the same, where the system can do
+// that: asked and not killed, so that it removes its containers.
 func startService(
 	program, root, dockerHost string, log func(string, []byte), args ...string,
 ) (*service, error) {
@@ -40,18 +44,25 @@ func startService(
 	if dockerHost != "" {
 		s.cmd.Env = append(s.cmd.Env, "DOCKER_HOST="+dockerHost)
 	}
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	s.cmd.SysProcAttr = child.Attributes(syscall.SIGTERM)
 	reader, writer := io.Pipe()
 	s.cmd.Stdout, s.cmd.Stderr = writer, writer
-	if err := s.cmd.Start(); err != nil {
+	go s.read(reader, log)
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // see child.Attributes
+		defer runtime.UnlockOSThread()
+		defer close(s.done)
+		defer writer.Close()
+		err := s.cmd.Start()
+		started <- err
+		if err == nil {
+			s.err = s.cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
 		return nil, fmt.Errorf("starting %s: %w", s.name, err)
 	}
-	go s.read(reader, log)
-	go func() {
-		s.err = s.cmd.Wait()
-		_ = writer.Close()
-		close(s.done)
-	}()
 	return s, nil
 }
 
