@@ -73,7 +73,7 @@ func (d *deployment) newDispatcher(scope constructs.Construct, t tableSet) awsla
 	}
 	if d.local {
 		environment["PATCHBAY_LOOPBACK_ORIGINS"] = "true"
-		environment["PATCHBAY_SEAL_KEYS_SECRET"] = sealKeysName(prefix)
+		environment["PATCHBAY_SEAL_KEYS_SECRET"] = d.stage.SealKeys()
 		environment["PATCHBAY_SEAL_KEYS_FILE"] = ""
 	}
 	d.redirect(environment, "DYNAMODB", "LAMBDA", "SECRETS_MANAGER")
@@ -97,7 +97,7 @@ func dispatcherRole(scope constructs.Construct, prefix string) string {
 // sees it: neither this machine nor the template.
 func (d *deployment) newSealKeys(scope constructs.Construct) awssecretsmanager.Secret {
 	secret := awssecretsmanager.NewSecret(scope, jsii.String("SealKeys"), &awssecretsmanager.SecretProps{
-		SecretName:  jsii.String(sealKeysName(d.stage.Prefix())),
+		SecretName:  jsii.String(d.stage.SealKeys()),
 		Description: jsii.String("Seals what a call remembers between its rounds; see docs/operate.md for changing it"),
 		GenerateSecretString: &awssecretsmanager.SecretStringGenerator{
 			SecretStringTemplate: jsii.String(`{"version":1}`),

@@ -31,7 +31,9 @@ type operators struct {
 func newOperatorPolicies(scope constructs.Construct, props operatorProps) *operators {
 	place := constructs.NewConstruct(scope, jsii.String("Operators"))
 	audit := newAuditLog(place, props.stage)
-	names := operatorNames{stack: awscdk.Stack_Of(scope), prefix: props.stage.Prefix()}
+	names := operatorNames{
+		stack: awscdk.Stack_Of(scope), prefix: props.stage.Prefix(), sealKeys: props.stage.SealKeys(),
+	}
 	o := &operators{audit: audit, policies: map[string]awsiam.ManagedPolicy{}}
 	for _, lever := range names.levers(props.existing) {
 		o.policies[lever.name] = names.policy(place, lever)
@@ -61,8 +63,8 @@ type lever struct {
 
 // operatorNames makes the ARNs of what levers touch.
 type operatorNames struct {
-	stack  awscdk.Stack
-	prefix string
+	stack            awscdk.Stack
+	prefix, sealKeys string
 }
 
 // Partition keys of the tables: see packages registry and ledger.
@@ -124,7 +126,7 @@ func (n operatorNames) levers(existing []string) []lever {
 			name: "keys", audited: true,
 			// Whoever may change the keys can read them: the commands do not show them.
 			statements: []*awsiam.PolicyStatementProps{
-				permit([]string{n.arn("secretsmanager", "secret", sealKeysName(n.prefix)+"-??????",
+				permit([]string{n.arn("secretsmanager", "secret", n.sealKeys+"-??????",
 					awscdk.ArnFormat_COLON_RESOURCE_NAME)},
 					"secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue",
 					"secretsmanager:UpdateSecretVersionStage"),

@@ -31,8 +31,9 @@ type project struct {
 	functions string // absolute
 	module    string // the root of its Go module
 	local     bool
-	tools     []*contract.Tool
-	packages  packages
+	// all are the folder's tools, and tools those of them that are deployed.
+	all, tools []*contract.Tool
+	packages   packages
 	// existingFolder has the code of local:NAME functions, for SAM; empty for the module's own.
 	existingFolder string
 }
@@ -63,6 +64,7 @@ func loadProject(functions string, stage *settings.Stage, local bool) (*project,
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
+	p.all = set.Tools
 	if p.tools, err = p.deployed(set.Tools, functions); err != nil {
 		return nil, err
 	}

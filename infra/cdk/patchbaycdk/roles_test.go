@@ -25,7 +25,7 @@ func TestRolesOfTools(t *testing.T) {
 		"has_secrets": {
 			`{"Action":"secretsmanager:GetSecretValue","Resource":[` +
 				`"arn:aws:secretsmanager:eu-west-1:123456789012:secret:there-AbCdEf",` +
-				`"arn:aws:secretsmanager:eu-west-1:123456789012:secret:tools-prod/by_default-??????"]}`,
+				`"arn:aws:secretsmanager:eu-west-1:123456789012:secret:tools-prod/tools/by_default-??????"]}`,
 			`{"Action":"ssm:GetParameter","Resource":"arn:aws:ssm:eu-west-1:123456789012:parameter/tools/there"}`,
 		},
 		"in_network": {

@@ -96,6 +96,7 @@ func newServer(scope constructs.Construct, id *string, p *project) (*Server, err
 		return nil, err
 	}
 	d.explainExisting(at)
+	p.advise(at)
 	s.open(p)
 	awscdk.Tags_Of(at).Add(jsii.String("patchbay:deployment"), jsii.String(p.stage.Prefix()), nil)
 	return s, nil

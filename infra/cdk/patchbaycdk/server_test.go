@@ -81,7 +81,7 @@ func TestFunctionsOfTools(t *testing.T) {
 		"has_secrets": {"Environment": map[string]any{"Variables": map[string]any{
 			"BASE_URL": "https://base.example", "MODE": "fast",
 			"PATCHBAY_SECRETS": `{"by_arn":"arn:aws:secretsmanager:eu-west-1:123456789012:secret:there-AbCdEf",` +
-				`"by_default":"arn:aws:secretsmanager:eu-west-1:123456789012:secret:tools-prod/by_default",` +
+				`"by_default":"arn:aws:secretsmanager:eu-west-1:123456789012:secret:tools-prod/tools/by_default",` +
 				`"by_parameter":"arn:aws:ssm:eu-west-1:123456789012:parameter/tools/there"}`}}},
 		"in_network": {"Runtime": "python3.14", "Handler": "app.handler", "Timeout": 60.0, "MemorySize": 256.0,
 			"ReservedConcurrentExecutions": 5.0, "VpcConfig": map[string]any{

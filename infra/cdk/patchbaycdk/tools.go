@@ -52,6 +52,7 @@ func newTools(scope constructs.Construct, id *string, p *project) (*Tools, error
 	d := newDeployment(p, *at.Node().Path())
 	t := &Tools{Construct: at, tools: d.newToolset(at, nil)}
 	d.explainNeeds(at)
+	p.advise(at)
 	token := awsssm.StringParameter_ValueForStringParameter(at, jsii.String(serviceToken(p.stage.Prefix())), nil)
 	if err := d.publish(at, t.tools, *token); err != nil {
 		return nil, err

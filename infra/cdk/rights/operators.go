@@ -130,7 +130,7 @@ func (d *Deployment) levers() map[string]lever {
 			may:     []question{{"secretsmanager:GetSecretValue secretsmanager:PutSecretValue", keys, nil}},
 			mayNot: []question{
 				{"secretsmanager:DeleteSecret secretsmanager:PutResourcePolicy", keys, nil},
-				{"secretsmanager:GetSecretValue", d.secret(d.prefix() + "/tracker_api_token"), nil},
+				{"secretsmanager:GetSecretValue", d.secret(d.prefix() + "/tools/tracker_api_token"), nil},
 				{tableWrite, registry, head},
 			},
 		},

@@ -138,12 +138,28 @@ type Secret struct {
 // Prefix is the beginning of every name of the deployment on AWS.
 func (s *Stage) Prefix() string { return s.Server + "-" + s.Name }
 
-// Secret says where the secret lies that contracts call by this name.
+// Secret says where the secret lies that contracts call by this name. What is not set has a folder of its own, so that
+// no contract can name the server's own secret.
 func (s *Stage) Secret(name string) Secret {
 	if where, ok := s.Secrets[name]; ok {
 		return where
 	}
-	return Secret{Secret: s.Prefix() + "/" + name}
+	return Secret{Secret: s.Prefix() + "/tools/" + name}
+}
+
+// SealKeys is the name of the server's own secret, the keys that seal requestState: whoever has them confirms calls.
+func (s *Stage) SealKeys() string { return s.Prefix() + "/seal-keys" }
+
+// checkSecrets keeps the server's own secret from tools.
+func (s *Stage) checkSecrets() error {
+	for _, name := range slices.Sorted(maps.Keys(s.Secrets)) {
+		where := s.Secrets[name].Secret
+		if where == s.SealKeys() || strings.Contains(where, ":secret:"+s.SealKeys()) {
+			return fmt.Errorf("stage %s: the secret %q lies in %s, which is the server's own; allowed: any other secret",
+				s.Name, name, where)
+		}
+	}
+	return nil
 }
 
 // DefaultStage is the stage of whoever names none.
@@ -241,7 +257,7 @@ func (s *Stage) check() error {
 		return fmt.Errorf("stage %s: throttle.burst is %d, below ratePerSecond %d; allowed: at least as many",
 			s.Name, s.Throttle.Burst, s.Throttle.RatePerSecond)
 	}
-	return nil
+	return s.checkSecrets()
 }
 
 func unknownStage(stage string, known []string) error {

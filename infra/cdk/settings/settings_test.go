@@ -25,7 +25,7 @@ func TestParseFillsInDefaults(t *testing.T) {
 	if s.Prefix() != "acme-tools-dev" {
 		t.Errorf("prefix %q", s.Prefix())
 	}
-	if got := s.Secret("token"); got != (Secret{Secret: "acme-tools-dev/token"}) {
+	if got := s.Secret("token"); got != (Secret{Secret: "acme-tools-dev/tools/token"}) {
 		t.Errorf("a secret that the settings do not name lies in %+v", got)
 	}
 }
@@ -106,18 +106,22 @@ func TestParseRefuses(t *testing.T) {
 			`there is no stage "dev" (did you mean "deve"?); allowed: deve, prod`},
 		"unknown setting": {stage(`"orgins":[]`), `did you mean "origins"?`},
 		"wrong case":      {stage(`"Origins":[]`), `"origins"`},
-		"wrong type":      {stage(`"examples":"yes"`), `stages.dev.examples: "yes"`},
-		"no example":      {stage(`"examples":[]`), `stages.dev.examples`},
-		"example twice":   {stage(`"examples":["a","a"]`), `stages.dev.examples`},
-		"null":            {stage(`"domain":null`), `stages.dev.domain`},
-		"removal policy":  {stage(`"removalPolicy":"keep"`), `"retain", "destroy"`},
-		"retention":       {stage(`"logRetentionDays":31`), `3653`},
-		"call too long":   {stage(`"maxCallSeconds":901`), `900`},
-		"half a domain":   {stage(`"domain":{"name":"a.example"}`), `certificateArn`},
-		"no topic":        {stage(`"alarmTopicArn":"alarms"`), `stages.dev.alarmTopicArn: "alarms"`},
-		"secret nowhere":  {stage(`"secrets":{"x":{}}`), `stages.dev.secrets.x`},
-		"secret twice":    {stage(`"secrets":{"x":{"secret":"a","parameter":"b"}}`), `stages.dev.secrets.x`},
-		"no qualifier":    {stage(`"functions":{"x":"arn:aws:lambda:eu-west-1:123456789012:function:x"}`), `functions.x`},
+		"the server's own secret": {stage(`"secrets":{"x":{"secret":"tools-dev/seal-keys"}}`),
+			`the secret "x" lies in tools-dev/seal-keys, which is the server's own`},
+		"its ARN": {stage(`"secrets":{"x":{"secret":` +
+			`"arn:aws:secretsmanager:eu-west-1:123456789012:secret:tools-dev/seal-keys-AbCdEf"}}`), `the server's own`},
+		"wrong type":     {stage(`"examples":"yes"`), `stages.dev.examples: "yes"`},
+		"no example":     {stage(`"examples":[]`), `stages.dev.examples`},
+		"example twice":  {stage(`"examples":["a","a"]`), `stages.dev.examples`},
+		"null":           {stage(`"domain":null`), `stages.dev.domain`},
+		"removal policy": {stage(`"removalPolicy":"keep"`), `"retain", "destroy"`},
+		"retention":      {stage(`"logRetentionDays":31`), `3653`},
+		"call too long":  {stage(`"maxCallSeconds":901`), `900`},
+		"half a domain":  {stage(`"domain":{"name":"a.example"}`), `certificateArn`},
+		"no topic":       {stage(`"alarmTopicArn":"alarms"`), `stages.dev.alarmTopicArn: "alarms"`},
+		"secret nowhere": {stage(`"secrets":{"x":{}}`), `stages.dev.secrets.x`},
+		"secret twice":   {stage(`"secrets":{"x":{"secret":"a","parameter":"b"}}`), `stages.dev.secrets.x`},
+		"no qualifier":   {stage(`"functions":{"x":"arn:aws:lambda:eu-west-1:123456789012:function:x"}`), `functions.x`},
 		"zones": {stage(`"networks":{"vpc":{"vpcId":"vpc-12345678","subnetIds":["subnet-12345678","subnet-12345679"],
 			"availabilityZones":["eu-west-1a"],"securityGroupIds":["sg-12345678"]}}`), "1 availabilityZones for 2 subnetIds"},
 		"burst":            {stage(`"throttle":{"ratePerSecond":10,"burst":5}`), "burst is 5, below ratePerSecond 10"},
