@@ -121,50 +121,124 @@ func qualified(arn string) bool {
 }
 
 // admission decides whether a publish fits what HEAD says. It remembers the snapshots that it has compared, which never
-// change.
+// change, so that a publish reads each of them once, however often it meets other publishers.
 type admission struct {
 	db     ReadDB
 	table  string
 	source string
 	tools  []*contract.Tool
-	free   map[string]bool // ids of snapshots without any of the tools' names
+	names  map[string]bool
+	// functions maps each function, whatever its version, to the tools that it serves.
+	functions map[string][]string
+	free      map[string]bool // ids of snapshots that contest nothing
 }
 
 func newAdmission(db ReadDB, table, source string, publications []Publication) *admission {
-	a := &admission{db: db, table: table, source: source, free: map[string]bool{}}
+	a := &admission{
+		db: db, table: table, source: source,
+		names: map[string]bool{}, functions: map[string][]string{}, free: map[string]bool{},
+	}
 	for _, p := range publications {
+		if p.Tool == nil {
+			continue // prepare refuses it
+		}
 		a.tools = append(a.tools, p.Tool)
+		a.names[p.Tool.Name] = true
+		function := unqualified(p.Function)
+		a.functions[function] = append(a.functions[function], p.Tool.Name)
 	}
 	return a
 }
 
-// check returns a *ConflictError when a source in h other than the publisher's owns any of the names. The limits may
-// have changed since the tools were prepared.
-func (a *admission) check(ctx context.Context, h *head, limits contract.ServerLimits) error {
+// check returns a *ConflictError when a source in h other than the publisher's owns any of the names or functions. The
+// limits may have changed since the tools were prepared. Where the tools are what the source serves already, they
+// contest nothing that was free before: a release that knew of names alone may have let two sources have one function.
+func (a *admission) check(ctx context.Context, h *head, again bool, limits contract.ServerLimits) error {
 	if err := contract.CheckTools(a.tools, limits).Err(); err != nil {
 		return fmt.Errorf("publishing %s: %w", a.source, err)
 	}
-	owners := map[string]string{}
+	if again {
+		return nil
+	}
+	conflict := &ConflictError{Source: a.source, Owners: map[string]string{}}
 	for source, published := range h.Sources {
 		if source == a.source || a.free[published.Snapshot] {
 			continue
 		}
-		x, err := readIndex(ctx, a.db, a.table, published.Snapshot)
-		if err != nil {
-			return fmt.Errorf("reading the names of source %s: %w", source, err)
+		before := conflict.size()
+		if err := a.compare(ctx, source, published.Snapshot, conflict); err != nil {
+			return err
 		}
-		before := len(owners)
-		for _, tool := range a.tools {
-			if _, found := slices.BinarySearch(x.Names, tool.Name); found {
-				owners[tool.Name] = source
-			}
-		}
-		a.free[published.Snapshot] = len(owners) == before
+		a.free[published.Snapshot] = conflict.size() == before
 	}
-	if len(owners) > 0 {
-		return &ConflictError{Source: a.source, Owners: owners}
+	if conflict.size() == 0 {
+		return nil
+	}
+	conflict.sort()
+	return conflict
+}
+
+// compare adds to conflict what a snapshot contests. It reads names and functions from the snapshot's tools, in the one
+// query that the index alone would take as a request.
+func (a *admission) compare(ctx context.Context, source, snapshot string, conflict *ConflictError) error {
+	compared := map[string]bool{}
+	found := 0
+	x, err := readIndexAndTools(ctx, a.db, a.table, snapshot, func(r record) {
+		found++
+		if a.names[r.name] {
+			conflict.Owners[r.name] = source
+		}
+		function := unqualified(r.function)
+		if compared[function] {
+			return
+		}
+		compared[function] = true
+		for _, tool := range a.functions[function] {
+			conflict.Functions = append(conflict.Functions, FunctionConflict{Tool: tool, Function: function, Owner: source})
+		}
+	})
+	if err == nil && found != len(x.Names) {
+		err = errGone
+	}
+	if err != nil {
+		return fmt.Errorf("reading the tools of source %s: %w", source, err)
 	}
 	return nil
+}
+
+// readIndexAndTools reads a snapshot's names, and its tools one after the other, none of which is kept.
+func readIndexAndTools(
+	ctx context.Context, db ReadDB, table, snapshot string, visit func(record),
+) (*index, error) {
+	var x *index
+	err := queryItems(ctx, db, between(table, snapshotPrefix+snapshot, indexKey, afterTools), func(stored item) error {
+		sk, err := stored.text(SortKey)
+		if err != nil {
+			return err
+		}
+		if sk == indexKey {
+			x, err = decodeIndex(stored)
+			return err
+		}
+		records, err := decodeRecords(stored)
+		for _, r := range records {
+			visit(r)
+		}
+		return err
+	})
+	if err == nil && x == nil {
+		err = errGone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading snapshot %s: %w", snapshot, err)
+	}
+	return x, nil
+}
+
+// unqualified is the ARN of a function without its version or alias.
+func unqualified(arn string) string {
+	parts := strings.Split(arn, ":")
+	return strings.Join(parts[:min(len(parts), 7)], ":")
 }
 
 // readIndex reads a snapshot's names.

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -60,22 +61,54 @@ type Receipt struct {
 	Tools    int
 }
 
-// ConflictError is returned for tools whose names other sources own. Nothing was published.
+// ConflictError is returned for tools whose names or functions other sources own. Nothing was published.
 type ConflictError struct {
 	Source string
 	// Owners maps every contested name to the source that owns it.
 	Owners map[string]string
+	// Functions are the contested functions, in order of tool. Whoever publishes a function says by a contract who may
+	// call it and how, so another source's contract would go around all that its owner demands.
+	Functions []FunctionConflict
 }
 
-// Error lists all names with their owners.
+// FunctionConflict is a tool that is to be served by a function that another source's tools are served by.
+type FunctionConflict struct {
+	Tool string
+	// Function is the ARN without version or alias.
+	Function string
+	Owner    string
+}
+
+// Error lists all names and functions with their owners.
 func (e *ConflictError) Error() string {
 	var list []string
 	for name, owner := range e.Owners {
 		list = append(list, fmt.Sprintf("%s is owned by source %s", name, owner))
 	}
 	slices.Sort(list)
-	return fmt.Sprintf("publishing %s: %s; a name has one owner: rename the tool, or withdraw it there first",
-		e.Source, strings.Join(list, ", "))
+	var faults []string
+	if len(list) > 0 {
+		faults = append(faults, strings.Join(list, ", ")+
+			"; a name has one owner: rename the tool, or withdraw it there first")
+	}
+	list = nil
+	for _, f := range e.Functions {
+		list = append(list, fmt.Sprintf("function %s of tool %s serves tools of source %s", f.Function, f.Tool, f.Owner))
+	}
+	if len(list) > 0 {
+		faults = append(faults, strings.Join(list, ", ")+
+			"; a function has one owner, whose contracts say who may call it: give the tool a function of its own, or "+
+			"withdraw it there first")
+	}
+	return fmt.Sprintf("publishing %s: %s", e.Source, strings.Join(faults, ". "))
+}
+
+func (e *ConflictError) size() int { return len(e.Owners) + len(e.Functions) }
+
+func (e *ConflictError) sort() {
+	slices.SortFunc(e.Functions, func(a, b FunctionConflict) int {
+		return cmp.Or(cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Owner, b.Owner))
+	})
 }
 
 // Order says on whose behalf a publish is made. The zero value is useful.
@@ -89,8 +122,8 @@ type Order struct {
 	// Operator is the person who gave the order, for History; empty for a deployment.
 	Operator string
 	// Again is the snapshot whose contents the tools are once more. While the source serves it, they are not held against
-	// the server's settings, which may have changed since: what is live stays, and whoever rolls a deployment back to it
-	// must get there. Empty for contents that may be new.
+	// the server's settings or other sources, which may have changed since: what is live stays, and whoever rolls a
+	// deployment back to it must get there. Empty for contents that may be new.
 	Again string
 	// Settings, when not nil, replace the server-wide settings with the publish, or not at all.
 	Settings *Settings
@@ -98,8 +131,8 @@ type Order struct {
 
 // Publish replaces everything that source has published with tools, all at once; publishing the same again is fine.
 // Tools that do not fit each other or the server's settings are refused with an error that lists all that is wrong. It
-// is a *ConflictError when other sources own names; in both cases nothing has changed. After any other error the
-// publish may have happened or not: it can be repeated.
+// is a *ConflictError when other sources own names or functions; in both cases nothing has changed. After any other
+// error the publish may have happened or not: it can be repeated.
 func (p *Publisher) Publish(ctx context.Context, source string, tools []Publication) (Receipt, error) {
 	return p.PublishAs(ctx, source, Order{}, tools)
 }
@@ -142,15 +175,20 @@ func (b publish) admit(ctx context.Context, h *head, admission *admission) error
 		return fmt.Errorf("publishing %s as %s: %w: %s has published it; remove that first",
 			b.source, b.order.By, ErrOtherPublisher, other)
 	}
-	return admission.check(ctx, h, b.limits(h))
+	return admission.check(ctx, h, b.again(h), b.limits(h))
 }
 
 // limits are what the tools are held against by h.
 func (b publish) limits(h *head) contract.ServerLimits {
-	if b.order.Again != "" && b.order.Again == h.Sources[b.source].Snapshot {
+	if b.again(h) {
 		return contract.ServerLimits{}
 	}
 	return contract.ServerLimits{MaxCallSeconds: h.Settings.MaxCallSeconds}
+}
+
+// again reports whether the tools are what the source serves already.
+func (b publish) again(h *head) bool {
+	return b.order.Again != "" && b.order.Again == h.Sources[b.source].Snapshot
 }
 
 func (p *Publisher) publish(ctx context.Context, h *head, b publish) (Receipt, error) {

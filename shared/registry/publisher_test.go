@@ -200,6 +200,112 @@ func TestLoserChecksNamesAgain(t *testing.T) {
 	f.wantList("a")
 }
 
+// functionOf publishes tools of other names by the function that is called after one of them, in a version of its own.
+func functionOf(t *testing.T, function string, version int, names ...string) []Publication {
+	t.Helper()
+	tools := publications(t, names...)
+	for i := range tools {
+		tools[i].Function = functionARN(function, version)
+	}
+	return tools
+}
+
+// A contract says who may call a function, and how; one of another source's would go around it.
+func TestFunctionsHaveOneOwner(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.publish("one", "a", "b")
+	f.publish("two", "c")
+	tools := append(functionOf(t, "a", 7, "x", "y"), functionOf(t, "c", 1, "z")...)
+	_, err := f.publisher().Publish(t.Context(), "three", tools)
+	var conflict *ConflictError
+	if !errors.As(err, &conflict) {
+		t.Fatalf("error %v, want a *ConflictError", err)
+	}
+	const prefix = "arn:aws:lambda:us-east-1:000000000000:function:"
+	want := []FunctionConflict{{"x", prefix + "a", "one"}, {"y", prefix + "a", "one"}, {"z", prefix + "c", "two"}}
+	if diff := cmp.Diff(want, conflict.Functions); diff != "" {
+		t.Errorf("functions (-want +got):\n%s", diff)
+	}
+	if says := "function " + prefix + "a of tool x serves tools of source one"; !strings.Contains(err.Error(), says) {
+		t.Errorf("error %q does not say %q", err, says)
+	}
+	f.wantList("a", "b", "c")
+
+	// One function may serve several tools of one source, and after its owner it is free.
+	if _, err := f.publisher().Publish(t.Context(), "one", functionOf(t, "a", 2, "a", "x", "y")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.publisher().Withdraw(t.Context(), "one"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.publisher().Publish(t.Context(), "three", functionOf(t, "a", 2, "x")); err != nil {
+		t.Error(err)
+	}
+}
+
+// Two sources that had one function before a release refused that go on as they are, until they publish something else.
+func TestSharedFunctionsOfBeforeStay(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.publish("one", "a")
+	tools := functionOf(t, "b", 1, "b")
+	live, err := f.publisher().Publish(t.Context(), "two", tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := prepare("two", Order{}, functionOf(t, "a", 1, "b"), contract.ServerLimits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := manifest{id: live.Snapshot, source: "two", created: f.clock().Unix()}
+	if err := f.publisher().writeSnapshot(t.Context(), m, records); err != nil { // as that release left it
+		t.Fatal(err)
+	}
+	shared := functionOf(t, "a", 1, "b")
+	if _, err := f.publisher().PublishAs(t.Context(), "two", Order{Again: live.Snapshot}, shared); err != nil {
+		t.Error(err)
+	}
+	var conflict *ConflictError
+	if _, err := f.publisher().Publish(t.Context(), "two", shared); !errors.As(err, &conflict) {
+		t.Errorf("error %v, want a *ConflictError", err)
+	}
+}
+
+// TestLoserChecksFunctionsAgain lets another source take the function between the first check and the move of HEAD.
+func TestLoserChecksFunctionsAgain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	db := &watchedDB{DB: f.db}
+	db.onPut = publishBefore(f, "faster", "a")
+	_, err := f.publisherOn(db).Publish(t.Context(), "slower", functionOf(t, "a", 2, "b"))
+	var conflict *ConflictError
+	if !errors.As(err, &conflict) || len(conflict.Functions) != 1 || conflict.Functions[0].Owner != "faster" {
+		t.Errorf("error %v, want a conflict with faster", err)
+	}
+	f.wantList("a")
+}
+
+// TestPublishReadsOtherSourcesOnce counts what a publish beside many sources reads, which another publisher overtakes.
+func TestPublishReadsOtherSourcesOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	const sources = 20
+	for i := range sources {
+		f.publish(fmt.Sprint("source", i), fmt.Sprint("tool_", i))
+	}
+	f.publish("large", numbered(2000)...)
+	db := &watchedDB{DB: f.db}
+	db.onPut = publishBefore(f, "source0", "tool_0")
+	if _, err := f.publisherOn(db).Publish(t.Context(), "mine", publications(t, "mine")); err != nil {
+		t.Fatal(err)
+	}
+	// HEAD before, before its move, and again; what is being deleted; every source; and again the one that has moved.
+	if got, want := db.reads.Load(), int64(3+1+sources+1+1); got != want {
+		t.Errorf("%d reads, want %d", got, want)
+	}
+}
+
 func TestUnprocessedItemsAreSentAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

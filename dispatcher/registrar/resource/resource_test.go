@@ -154,6 +154,27 @@ func TestNameOfAnotherStack(t *testing.T) {
 	f.wantTools("get_weather:1")
 }
 
+// inline publishes one tool with the contract of get_weather by another name.
+func inline(t *testing.T, name, function string) func(*cfn.Event) {
+	t.Helper()
+	text := strings.Replace(contractText(t, "get_weather"), `"get_weather"`, `"`+name+`"`, 1)
+	return func(e *cfn.Event) {
+		e.ResourceProperties = map[string]any{"Tools": []any{map[string]any{
+			"Contract": text, "Function": "arn:aws:lambda:us-east-1:123456789012:function:" + function,
+		}}}
+	}
+}
+
+// A stack cannot have another one's function called under a contract of its own, in whichever version.
+func TestFunctionOfAnotherStack(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.succeeds("create")
+	f.fails("create-other-stack", "function arn:aws:lambda:us-east-1:123456789012:function:"+weather+
+		" of tool innocent serves tools of source "+stack)(inline(t, "innocent", weather+":2"))
+	f.wantTools("get_weather:1")
+}
+
 // A second resource in a stack would replace the tools of the first.
 func TestSecondResourceInAStack(t *testing.T) {
 	t.Parallel()
