@@ -71,6 +71,9 @@ func Synth(ctx context.Context, o Options) (*Assembly, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := removeOldTemplates(o.Output); err != nil {
+		return nil, err
+	}
 	if err := o.run(ctx, program, nodemodules.Node(modules)); err != nil {
 		return nil, err
 	}
@@ -266,6 +269,23 @@ func (m metadata) messages() []Message {
 		}
 	}
 	return messages
+}
+
+// removeOldTemplates removes what an earlier synthesis said, maybe of another stage, so that nobody takes it for this
+// one's. Assets stay: most of them are the same again.
+func removeOldTemplates(dir string) error {
+	for _, pattern := range []string{"manifest.json", "*.template.json", "*.assets.json", "*.metadata.json"} {
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return fmt.Errorf("looking for old templates: %w", err)
+		}
+		for _, file := range files {
+			if err := os.Remove(file); err != nil {
+				return fmt.Errorf("removing an old template: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // removeOldAssets removes the assets of earlier syntheses, which would add up: a copy of every program that changed.

@@ -3,6 +3,7 @@ package cdkapp
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,6 +98,25 @@ func TestOldAssetsGo(t *testing.T) {
 	want := []string{"asset.1", "asset.2.json", "x.assets.json", "x.template.json"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("what is left (-want +got):\n%s", diff)
+	}
+}
+
+// A synthesis that fails leaves no template of another stage to be taken for its own.
+func TestOldTemplatesGo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"manifest.json", "a-dev.template.json", "a-dev.assets.json", "asset.1", "notes.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := removeOldTemplates(dir); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	want := []string{filepath.Join(dir, "asset.1"), filepath.Join(dir, "notes.txt")}
+	if err != nil || !slices.Equal(left, want) {
+		t.Errorf("left are %q, %v; want %q", left, err, want)
 	}
 }
 
