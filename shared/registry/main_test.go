@@ -58,7 +58,8 @@ func (f *fixture) pass(d time.Duration) {
 func (f *fixture) publisher() *Publisher { return f.publisherOn(f.db) }
 
 func (f *fixture) publisherOn(db DB) *Publisher {
-	return NewPublisher(db, f.table, PublisherOptions{Now: f.clock, Retires: func(string) bool { return true }})
+	retires := func(context.Context, string) bool { return true }
+	return NewPublisher(db, f.table, PublisherOptions{Now: f.clock, Retires: retires})
 }
 
 func (f *fixture) reader() *Reader { return f.readerOn(f.db) }

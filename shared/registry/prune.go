@@ -71,7 +71,7 @@ func (p *Publisher) Prune(ctx context.Context) (Pruned, error) {
 	keep, doom := triage(manifests, h, now)
 	var pruned Pruned
 	if len(doom) > 0 {
-		functions, err := p.onlyIn(ctx, doom, keep)
+		functions, err := p.onlyIn(ctx, manifests, doom, keep)
 		if err != nil {
 			return Pruned{}, err
 		}
@@ -141,24 +141,71 @@ func (m manifest) ordered(h *head) bool {
 	return live && m.request != "" && m.wasLive(h)
 }
 
-// onlyIn returns the functions to retire that snapshots in doom name and none in keep does.
-func (p *Publisher) onlyIn(ctx context.Context, doom, keep []string) ([]string, error) {
-	functions := map[string]bool{}
-	for _, id := range doom {
-		if err := p.visitFunctions(ctx, id, func(arn string) {
-			if p.retires(arn) {
-				functions[arn] = true
+// onlyIn returns the functions to retire: those that snapshots in doom name and none in keep does. A version of a
+// function that another source has in keep is none of them: it is that source's function, whoever named the version.
+func (p *Publisher) onlyIn(ctx context.Context, manifests []manifest, doom, keep []string) ([]string, error) {
+	named, err := p.namedBy(ctx, manifests, doom)
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(named, func(arn string, _ map[string]bool) bool { return !p.retires(ctx, arn) })
+	if err := p.leave(ctx, manifests, keep, named); err != nil {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(named)), nil
+}
+
+// namedBy returns the functions that snapshots name, each with the sources whose snapshots do.
+func (p *Publisher) namedBy(
+	ctx context.Context, manifests []manifest, snapshots []string,
+) (map[string]map[string]bool, error) {
+	named := map[string]map[string]bool{}
+	for _, m := range manifests {
+		if !slices.Contains(snapshots, m.id) {
+			continue
+		}
+		err := p.visitFunctions(ctx, m.id, func(arn string) {
+			if named[arn] == nil {
+				named[arn] = map[string]bool{}
 			}
-		}); err != nil {
+			named[arn][m.source] = true
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
-	for _, id := range keep {
-		if err := p.visitFunctions(ctx, id, func(arn string) { delete(functions, arn) }); err != nil {
-			return nil, err
+	return named, nil
+}
+
+// leave takes out of named what snapshots in keep name, and all versions of a function that one of another source names.
+func (p *Publisher) leave(
+	ctx context.Context, manifests []manifest, keep []string, named map[string]map[string]bool,
+) error {
+	versions := map[string][]string{}
+	for arn := range named {
+		versions[unqualified(arn)] = append(versions[unqualified(arn)], arn)
+	}
+	for _, m := range manifests {
+		if !slices.Contains(keep, m.id) {
+			continue
+		}
+		err := p.visitFunctions(ctx, m.id, func(kept string) {
+			for _, arn := range versions[unqualified(kept)] {
+				if arn == kept || named[arn] != nil && !onlySource(named[arn], m.source) {
+					delete(named, arn)
+				}
+			}
+		})
+		if err != nil {
+			return err
 		}
 	}
-	return slices.Sorted(maps.Keys(functions)), nil
+	return nil
+}
+
+// onlySource reports whether no other source is among sources.
+func onlySource(sources map[string]bool, source string) bool {
+	return len(sources) == 0 || len(sources) == 1 && sources[source]
 }
 
 // visitFunctions reads what there is of a snapshot; an orphan's index may be missing.

@@ -31,7 +31,7 @@ type PublisherOptions struct {
 	Now func() time.Time
 	// Retires reports whether whoever calls Prune deletes a function version that no snapshot names any more. Prune tells
 	// only those, and from then on nobody can publish them again. Nil means none.
-	Retires func(arn string) bool
+	Retires func(ctx context.Context, arn string) bool
 }
 
 // Publisher writes a registry. It holds no state and is safe for concurrent use, by any number of processes.
@@ -39,14 +39,14 @@ type Publisher struct {
 	db      DB
 	table   string
 	clock   func() time.Time
-	retires func(arn string) bool
+	retires func(ctx context.Context, arn string) bool
 }
 
 // NewPublisher returns a publisher into table.
 func NewPublisher(db DB, table string, options PublisherOptions) *Publisher {
 	p := &Publisher{db: db, table: table, clock: clock(options.Now), retires: options.Retires}
 	if p.retires == nil {
-		p.retires = func(string) bool { return false }
+		p.retires = func(context.Context, string) bool { return false }
 	}
 	return p
 }

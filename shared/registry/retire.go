@@ -150,19 +150,27 @@ func (p *Publisher) confirm(ctx context.Context, list retired, doom []string) ([
 	if err != nil {
 		return nil, err
 	}
-	left := map[string]bool{}
+	named, err := p.namedBy(ctx, manifests, doom)
+	if err != nil {
+		return nil, err
+	}
+	left := map[string]map[string]bool{}
 	for _, arn := range list.functions {
-		left[arn] = true
+		left[arn] = named[arn]
+		if left[arn] == nil { // Another Prune has deleted the snapshots that named it.
+			left[arn] = map[string]bool{}
+		}
 	}
+	var keep []string
 	for _, m := range manifests {
-		if slices.Contains(doom, m.id) {
-			continue
-		}
-		if err := p.visitFunctions(ctx, m.id, func(arn string) { delete(left, arn) }); err != nil {
-			return nil, err
+		if !slices.Contains(doom, m.id) {
+			keep = append(keep, m.id)
 		}
 	}
-	list.functions = slices.DeleteFunc(list.functions, func(arn string) bool { return !left[arn] })
+	if err := p.leave(ctx, manifests, keep, left); err != nil {
+		return nil, err
+	}
+	list.functions = slices.DeleteFunc(list.functions, func(arn string) bool { return left[arn] == nil })
 	list.confirmed, list.deleted = true, len(list.functions) == 0
 	err = p.putRetired(ctx, list, confirmedAttribute)
 	if lost(err) {

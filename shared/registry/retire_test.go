@@ -149,7 +149,7 @@ func TestPruneLeavesFunctionsOfOthers(t *testing.T) {
 	f.publish("one", "mine", "theirs")
 	f.publish("one", "other")
 	f.pass(pruneAge)
-	p := NewPublisher(f.db, f.table, PublisherOptions{Now: f.clock, Retires: func(arn string) bool {
+	p := NewPublisher(f.db, f.table, PublisherOptions{Now: f.clock, Retires: func(_ context.Context, arn string) bool {
 		return strings.Contains(arn, ":mine:")
 	}})
 	pruned, err := p.Prune(t.Context())
@@ -159,6 +159,56 @@ func TestPruneLeavesFunctionsOfOthers(t *testing.T) {
 	f.publish("one", "theirs")
 	if _, err := p.Publish(t.Context(), "two", publications(t, "mine")); err == nil {
 		t.Error("a version that is being deleted was published")
+	}
+}
+
+// A version is not deleted for whoever named it once, when the function is another source's.
+func TestPruneLeavesVersionsOfAnotherSourcesFunction(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.publishVersion(t, "owner", "a", 1)
+	if err := f.publisher().Withdraw(t.Context(), "owner"); err != nil {
+		t.Fatal(err)
+	}
+	f.publishVersion(t, "other", "a", 2)
+	if err := f.publisher().Withdraw(t.Context(), "other"); err != nil {
+		t.Fatal(err)
+	}
+	f.pass(time.Hour)
+	f.publishVersion(t, "owner", "a", 1)
+	f.pass(pruneAge)
+	pruned, err := f.publisher().Prune(t.Context())
+	if err != nil || len(pruned.Snapshots) != 2 || len(pruned.Functions) != 0 {
+		t.Errorf("pruned %+v, %v; want two snapshots and no function", pruned, err)
+	}
+	f.publishVersion(t, "owner", "a", 2)
+	f.pass(pruneAge)
+	pruned, err = f.publisher().Prune(t.Context())
+	if err != nil || !slices.Equal(pruned.Functions, []string{functionARN("a", 1)}) {
+		t.Errorf("pruned %+v, %v; want the owner's own version", pruned, err)
+	}
+}
+
+// TestAnOwnerComesWhilePruneLooks publishes the function from another source between Prune's two looks.
+func TestAnOwnerComesWhilePruneLooks(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.publishVersion(t, "other", "a", 2)
+	if err := f.publisher().Withdraw(t.Context(), "other"); err != nil {
+		t.Fatal(err)
+	}
+	f.pass(pruneAge)
+	var once sync.Once
+	db := &watchedDB{DB: f.db}
+	db.onPut = func(ctx context.Context, in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
+		if isRetired(in.Item) {
+			once.Do(func() { f.publishVersion(t, "owner", "a", 1) })
+		}
+		return f.db.PutItem(ctx, in)
+	}
+	pruned, err := f.publisherOn(db).Prune(t.Context())
+	if err != nil || len(pruned.Functions) != 0 {
+		t.Errorf("pruned %+v, %v; the function is the owner's", pruned, err)
 	}
 }
 

@@ -84,8 +84,13 @@ func (h *Handler) checkFunction(ctx context.Context, log *slog.Logger, tool regi
 		return fmt.Errorf("function %s is in %s; the server is in %s and calls no other region", tool.Function, arn.region,
 			h.Region)
 	}
+	own := ownPlace(ctx)
+	if own.partition != "" && arn.partition != own.partition {
+		return fmt.Errorf("function %s is in partition %s; the server is in %s and calls no other", tool.Function,
+			arn.partition, own.partition)
+	}
 	found, err := h.configuration(ctx, arn)
-	if isCode(err, "AccessDeniedException") && arn.account != ownAccount(ctx) {
+	if isCode(err, "AccessDeniedException") && arn.account != own.account {
 		log.Warn("a function of another account may not be read, so it is not checked", "tool", tool.Tool.Name,
 			"function", tool.Function, "error", err)
 		return nil
@@ -137,23 +142,30 @@ func suits(tool registry.Publication, found *lambda.GetFunctionConfigurationOutp
 	return nil
 }
 
-// ownAccount is the account that the registrar runs in; empty where Lambda does not say.
-func ownAccount(ctx context.Context) string {
+// place is a partition of AWS and an account in it.
+type place struct{ partition, account string }
+
+// ownPlace is where the registrar runs; empty where Lambda does not say.
+func ownPlace(ctx context.Context) place {
 	lc, ok := lambdacontext.FromContext(ctx)
 	if !ok {
-		return ""
+		return place{}
 	}
 	parts := strings.Split(lc.InvokedFunctionArn, ":")
 	if len(parts) < 5 {
-		return ""
+		return place{}
 	}
-	return parts[4]
+	return place{partition: parts[1], account: parts[4]}
 }
 
-// owns reports whether a function is one of this deployment's tools, whose versions are the registrar's to delete.
-func (h *Handler) owns(arn string) bool {
+// owns reports whether a function is one of this deployment's tools, whose versions are the registrar's to delete. One
+// of another account may be called the same.
+func (h *Handler) owns(ctx context.Context, arn string) bool {
 	parsed, ok := parseARN(arn)
 	if !ok || parsed.region != h.Region || !strings.HasPrefix(parsed.name, h.Deployment+"-tool-") {
+		return false
+	}
+	if (place{parsed.partition, parsed.account}) != ownPlace(ctx) {
 		return false
 	}
 	// An alias is not a version, and to delete one would not delete the version behind it.
@@ -203,7 +215,7 @@ func (h *Handler) deleteVersions(ctx context.Context, log *slog.Logger, arns []s
 // deleteVersion deletes one version. It never deletes a whole function: the request always has a qualifier.
 func (h *Handler) deleteVersion(ctx context.Context, arn string) error {
 	parsed, ok := parseARN(arn)
-	if !ok || !h.owns(arn) {
+	if !ok || !h.owns(ctx, arn) {
 		return fmt.Errorf("%s is not a version of this deployment's", arn)
 	}
 	_, err := h.Lambda.DeleteFunction(ctx, &lambda.DeleteFunctionInput{

@@ -495,6 +495,58 @@ func TestVersionsThatCloudFormationHasAreKept(t *testing.T) {
 	f.wantTools("create_note:1", "get_weather:2", "quote_shipping:live")
 }
 
+// A version that another stack's publish named, of a function that it may have had while its owner was away, is the
+// owner's: its next update needs it.
+func TestVersionsOfTheirOwnerAreKept(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, countDeletions(t, func(deleted string) { t.Errorf("deleted: %s", deleted) }))
+	f.succeeds("create-other-stack", inline(t, "innocent", weather+":2"))
+	f.succeeds("delete-other-stack")
+	f.succeeds("create")
+	f.pass(25 * time.Hour)
+	f.succeeds("create", func(e *cfn.Event) { e.RequestID = "another" })
+	f.succeeds("update")
+	f.wantTools("create_note:1", "get_weather:2")
+}
+
+// A function of another account may be called as one of ours is.
+func TestVersionsOfAnotherAccountAreKept(t *testing.T) {
+	t.Parallel()
+	const theirs = "arn:aws:lambda:us-east-1:999999999999:function:notes-prod-tool-theirs:1"
+	count := countDeletions(t, func(deleted string) { t.Errorf("deleted: %s", deleted) })
+	f := newFixture(t, count)
+	f.succeeds("create-other-stack", func(e *cfn.Event) {
+		inline(t, "theirs", "")(e)
+		e.ResourceProperties["Tools"].([]any)[0].(map[string]any)["Function"] = theirs
+	})
+	f.succeeds("delete-other-stack")
+	f.pass(25 * time.Hour)
+	f.succeeds("create")
+	f.fails("create-other-stack", "is in partition aws-cn; the server is in aws")(func(e *cfn.Event) {
+		inline(t, "theirs", "")(e)
+		e.ResourceProperties["Tools"].([]any)[0].(map[string]any)["Function"] = strings.Replace(theirs, "aws", "aws-cn", 1)
+		e.RequestID = "another"
+	})
+}
+
+// countDeletions tells the deletions that are asked of Lambda, and lets nothing of another account be read.
+func countDeletions(t *testing.T, told func(string)) func(*resource.Options) {
+	return func(o *resource.Options) {
+		o.Lambda = lambdaBehind(t, func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method == http.MethodDelete {
+				told(r.URL.String())
+				w.WriteHeader(http.StatusNoContent)
+				return true
+			}
+			if strings.Contains(r.URL.Path, "999999999999") {
+				refusal(w, http.StatusForbidden, "AccessDeniedException")
+				return true
+			}
+			return false
+		})
+	}
+}
+
 func (f *fixture) role() string {
 	f.Helper()
 	role, err := iam.NewFromConfig(moto.Config()).GetRole(f.Context(), &iam.GetRoleInput{RoleName: aws.String("tools")})
