@@ -53,9 +53,14 @@ func list(t *testing.T, url, cursor string) (names []string, next string, raw st
 	return names, page.NextCursor, string(a.Result)
 }
 
-// copies returns n publications of the stack's greet tool, under numbered names.
-func copies(t *testing.T, s *server, n int) []registry.Publication {
+// copies returns n publications of the program of the stack's greet tool, which was built in data, under numbered names.
+func copies(t *testing.T, s *server, data string, n int) []registry.Publication {
 	t.Helper()
+	// A function of their own, since greet's is another source's.
+	function, err := s.Lambda().Deploy(locallambda.Function{Name: "bulk", Dir: filepath.Join(data, "build", "greet")})
+	if err != nil {
+		t.Fatal(err)
+	}
 	publications := make([]registry.Publication, n)
 	for i := range publications {
 		tool, problems := contract.Parse("bulk/tool.json", fmt.Appendf(nil, `{"name":"bulk_%05d",
@@ -67,7 +72,7 @@ func copies(t *testing.T, s *server, n int) []registry.Publication {
 		if err := problems.Err(); err != nil {
 			t.Fatal(err)
 		}
-		publications[i] = registry.Publication{Tool: tool, Function: s.Functions["greet"]}
+		publications[i] = registry.Publication{Tool: tool, Function: function}
 	}
 	return publications
 }
@@ -76,8 +81,9 @@ func copies(t *testing.T, s *server, n int) []registry.Publication {
 func TestTenThousandTools(t *testing.T) {
 	t.Parallel()
 	const many = 10_000
-	s := small(t, func(o *localstack.Options) { o.PageTools = 3000 })
-	bulk := copies(t, s, many)
+	data := filepath.Join(t.TempDir(), "data")
+	s := small(t, func(o *localstack.Options) { o.PageTools, o.Data = 3000, data })
+	bulk := copies(t, s, data, many)
 	if _, err := s.Publisher().Publish(t.Context(), "bulk", bulk); err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"patchbay/scripts/localdb"
+	"patchbay/scripts/locallambda"
 	"patchbay/scripts/localstack"
 	"patchbay/scripts/motoserver"
 	"patchbay/scripts/motoserver/motoservertest"
@@ -86,11 +87,20 @@ func (o *operator) refused(t *testing.T, says []string, args ...string) {
 func localOperator(t *testing.T, program string) *operator {
 	t.Helper()
 	data := dataOf("fixtures")
+	var versions [2]string
+	for i := range versions {
+		arn, err := fixtures.Lambda().Deploy(locallambda.Function{
+			Name: "levers_probe", Dir: filepath.Join(data, "build", "misbehave"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions[i] = arn
+	}
 	return &operator{
 		program: program, flags: []string{"--data", data},
 		db: localdb.Client(fixtures.DatabaseURL), registry: localstack.Table, book: localstack.LedgerTable,
-		versions: [2]string{fixtures.Functions["test_simple_text"], fixtures.Functions["misbehave"]},
-		gone:     fixtures.Functions["test_simple_text"] + "999",
+		versions: versions, gone: versions[0] + "999",
 		audit: func(t *testing.T) string {
 			t.Helper()
 			content, err := os.ReadFile(filepath.Join(data, "operators.jsonl"))
