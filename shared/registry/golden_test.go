@@ -15,11 +15,13 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file of the current stored formats")
 
-// The golden files hold the items of a registry: in version 1 of each format, and as of HEAD's version 2. Never write
+// The golden files hold the items of a registry: in version 1 of each format, as of HEAD's version 2, and with an order to
+// withdraw that was obeyed. Never write
 // one again once its versions are released: start a file for the next, and keep reading these.
 const (
 	goldenFile1 = "testdata/golden/v1.json"
 	goldenFile2 = "testdata/golden/v2.json"
+	goldenFile3 = "testdata/golden/withdrawn1.json"
 )
 
 // goldenValue is an attribute as in DynamoDB's JSON.
@@ -142,6 +144,30 @@ func writeGolden2(t *testing.T, f *fixture) {
 		t.Fatal(err)
 	}
 	writeItems(t, f, goldenFile2)
+}
+
+// TestGoldenWithdrawal reads an order to withdraw that a release obeyed, after which the source published anew.
+func TestGoldenWithdrawal(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	order := Order{By: "Tools", Request: "request-2"}
+	if *update {
+		f.publishAs("stack", Order{By: "Tools", Request: "request-1"}, "a")
+		if _, err := f.publisher().WithdrawAs(t.Context(), "stack", order); err != nil {
+			t.Fatal(err)
+		}
+		f.publishAs("stack", Order{By: "Tools", Request: "request-3"}, "a")
+		writeItems(t, f, goldenFile3)
+	} else {
+		loadGolden(t, f, goldenFile3)
+	}
+	if withdrawn, err := f.publisher().WithdrawAs(t.Context(), "stack", order); err != nil || withdrawn {
+		t.Errorf("an order that a former release obeyed: withdrawn %t, %v", withdrawn, err)
+	}
+	f.wantList("a")
+	f.wantWithdrawals(1)
+	f.pass(pruneAge)
+	f.wantWithdrawals(0)
 }
 
 // writeItems makes a golden file of what the table holds.

@@ -16,11 +16,12 @@ import (
 // with every change that an older release would misread or lose when it writes the item again, a new member of HEAD
 // included, and keep reading the old.
 const (
-	headVersion     = 2 // 2: published.by
-	manifestVersion = 1 // attributes may be added: nobody writes a manifest again
-	indexVersion    = 1
-	toolsVersion    = 1
-	retiredVersion  = 1
+	headVersion      = 2 // 2: published.by
+	manifestVersion  = 1 // attributes may be added: nobody writes a manifest again
+	indexVersion     = 1
+	toolsVersion     = 1
+	retiredVersion   = 1
+	withdrawnVersion = 1
 )
 
 // versionAttribute holds an item's format version.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
@@ -46,7 +47,7 @@ func TestOnePublisherWithinASource(t *testing.T) {
 
 func (f *fixture) wantWithdrawn(source, by string, want bool) {
 	f.Helper()
-	got, err := f.publisher().WithdrawAs(f.Context(), source, by)
+	got, err := f.publisher().WithdrawAs(f.Context(), source, Order{By: by})
 	if err != nil || got != want {
 		f.Errorf("withdrawing %s as %s: %t, %v; want %t", source, by, got, err, want)
 	}
@@ -145,6 +146,96 @@ func TestOrdersAreObeyedOnce(t *testing.T) {
 	}
 	f.publishAs("one", Order{Request: "r2"}, "b")
 	f.wantList("c")
+}
+
+// TestOrdersToWithdrawAreObeyedOnce delivers orders to withdraw again when the source has published anew.
+func TestOrdersToWithdrawAreObeyedOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	withdraw := func(source, request string, want bool) {
+		t.Helper()
+		got, err := f.publisher().WithdrawAs(t.Context(), source, Order{By: "Tools", Request: request})
+		if err != nil || got != want {
+			t.Errorf("%s: %t, %v; want %t", request, got, err, want)
+		}
+	}
+	withdraw("one", "nothing", false) // as after a creation that failed
+	f.publishAs("one", Order{By: "Tools", Request: "c1"}, "a")
+	withdraw("one", "nothing", false)
+	f.wantList("a")
+	withdraw("one", "d1", true)
+	f.publishAs("one", Order{By: "Tools", Request: "c2"}, "b")
+	withdraw("one", "d1", false)
+	f.wantList("b")
+	f.publishAs("two", Order{By: "Tools"}, "c")
+	withdraw("two", "d1", true) // another source's
+	withdraw("one", "d2", true)
+	f.wantList()
+
+	f.pass(pruneAge - time.Second)
+	f.wantWithdrawals(4)
+	f.pass(time.Second)
+	f.wantWithdrawals(0)
+}
+
+// wantWithdrawals prunes and counts the orders to withdraw that are remembered.
+func (f *fixture) wantWithdrawals(want int) {
+	f.Helper()
+	if _, err := f.publisher().Prune(f.Context()); err != nil {
+		f.Fatal(err)
+	}
+	got := 0
+	err := queryItems(f.Context(), f.db, partition(f.table, withdrawnPartition), func(item) error {
+		got++
+		return nil
+	})
+	if err != nil || got != want {
+		f.Errorf("%d orders are remembered, %v; want %d", got, err, want)
+	}
+}
+
+// An order to withdraw that failed is obeyed when it is repeated; so is one that met a publish.
+func TestFailedOrdersToWithdrawAreObeyed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.publish("one", "a")
+	crash := errors.New("killed")
+	db := &watchedDB{DB: f.db}
+	db.onPut = func(ctx context.Context, in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
+		if isHead(in.Item) {
+			return nil, crash
+		}
+		return f.db.PutItem(ctx, in)
+	}
+	order := Order{Request: "d1"}
+	if _, err := f.publisherOn(db).WithdrawAs(t.Context(), "one", order); !errors.Is(err, crash) {
+		t.Fatalf("error %v, want %v", err, crash)
+	}
+	f.wantList("a")
+	db.onPut = publishBefore(f, "two", "b")
+	if withdrawn, err := f.publisherOn(db).WithdrawAs(t.Context(), "one", order); err != nil || !withdrawn {
+		t.Errorf("withdrawn %t, %v", withdrawn, err)
+	}
+	f.wantList("b")
+}
+
+// What somebody has looked at is withdrawn, and nothing that came after it.
+func TestWithdrawLive(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	seen := f.publish("one", "a").Snapshot
+	f.publish("one", "b")
+	for _, source := range []string{"one", "two"} {
+		err := f.publisher().WithdrawLive(t.Context(), source, seen)
+		if err == nil || !strings.Contains(err.Error(), "look again") {
+			t.Errorf("%s: error %v", source, err)
+		}
+	}
+	f.wantList("b")
+	if err := f.publisher().WithdrawLive(t.Context(), "one", currentSnapshot(t, f, "one")); err != nil {
+		t.Fatal(err)
+	}
+	f.wantList()
 }
 
 // An order whose publish failed is obeyed when it is repeated.

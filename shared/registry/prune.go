@@ -88,7 +88,10 @@ func (p *Publisher) Prune(ctx context.Context) (Pruned, error) {
 		}
 		pruned.Snapshots = append(pruned.Snapshots, id)
 	}
-	return pruned, p.forget(ctx, keep, now)
+	if err := p.forget(ctx, keep, now); err != nil {
+		return pruned, err
+	}
+	return pruned, p.forgetWithdrawals(ctx, now)
 }
 
 // triage divides the ids of snapshots. None is doomed while any is pending.

@@ -260,29 +260,6 @@ func (p *Publisher) writeSnapshot(ctx context.Context, m manifest, records []rec
 	return nil
 }
 
-// Withdraw removes everything that source has published. A source that has published nothing is no error.
-func (p *Publisher) Withdraw(ctx context.Context, source string) error {
-	_, err := p.WithdrawAs(ctx, source, "")
-	return err
-}
-
-// WithdrawAs is Withdraw of what by has published within the source; what another publisher has is left alone, which is
-// no error. An empty by withdraws what anybody has, and so does any where the source's publisher is not known. It
-// reports whether there was something to withdraw.
-func (p *Publisher) WithdrawAs(ctx context.Context, source, by string) (withdrawn bool, err error) {
-	_, err = p.update(ctx, func(h *head) (bool, error) {
-		withdrawn = false
-		old, ok := h.Sources[source]
-		if !ok || by != "" && old.By != "" && old.By != by {
-			return false, nil
-		}
-		withdrawn = true
-		h.remove(source, p.clock())
-		return true, p.relieve(ctx, h)
-	})
-	return withdrawn, err
-}
-
 // SetDisabled hides the tool called name from lists and calls, or shows it again. It stays hidden through publishes and
 // withdrawals. Hiding a tool that nobody publishes is ErrUnknownTool, since an operator in a hurry must not believe in
 // a misspelt name.

@@ -12,6 +12,7 @@
 //	SNAP#<id>   index#         the names of a snapshot's tools, compressed
 //	SNAP#<id>   tools#<name>   tools from that name on, compressed: definitions, contracts, function ARNs
 //	RETIRED     <id>           function versions that are being deleted, compressed: nobody may publish them any more
+//	WITHDRAWN   <digest>       an order to withdraw that was obeyed within the last day
 //
 // Tools lie together, not one to an item. 10,000 tools of 900 bytes are then 140 items, written in 6 requests and read
 // in one query, instead of 10,000 items, 400 requests and 10 queries: on the local engine 30 times faster either way.

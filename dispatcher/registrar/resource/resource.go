@@ -143,9 +143,11 @@ func (h *Handler) obey(ctx context.Context, log *slog.Logger, event cfn.Event) (
 // withdraw withdraws what this resource has published, if it has. A stack of which nothing was ever published, as one
 // whose creation failed, is no error.
 func (h *Handler) withdraw(ctx context.Context, log *slog.Logger, event cfn.Event) error {
-	withdrawn, err := h.publisher.WithdrawAs(ctx, event.StackID, publisherName(event.LogicalResourceID))
+	withdrawn, err := h.publisher.WithdrawAs(ctx, event.StackID, registry.Order{
+		By: publisherName(event.LogicalResourceID), Request: event.RequestID,
+	})
 	if err == nil && !withdrawn {
-		log.Info("nothing to withdraw: the resource has published nothing")
+		log.Info("nothing to withdraw: the resource has published nothing, or the order came twice")
 	}
 	return err
 }

@@ -92,6 +92,19 @@ func TestDuplicateDelivery(t *testing.T) {
 	f.wantTools()
 }
 
+// A deletion that comes again, late, is not one of what was created since.
+func TestLateDuplicateOfADeletion(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.succeeds("create")
+	f.succeeds("delete")
+	f.succeeds("create", func(e *cfn.Event) { e.RequestID = "again" })
+	f.succeeds("delete")
+	f.wantTools("get_weather:1")
+	f.succeeds("delete", func(e *cfn.Event) { e.RequestID = "another" })
+	f.wantTools()
+}
+
 func TestDuplicatesAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
