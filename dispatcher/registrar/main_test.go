@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"log/slog"
@@ -77,6 +78,15 @@ func TestProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var answer atomic.Pointer[cfn.Response]
+	answers := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var sent cfn.Response
+		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+			t.Error(err)
+		}
+		answer.Store(&sent)
+	}))
+	t.Cleanup(answers.Close)
 	log := &lines{}
 	service := locallambda.New(locallambda.Options{Log: log.add})
 	t.Cleanup(service.Close)
@@ -85,21 +95,12 @@ func TestProgram(t *testing.T) {
 		Env: map[string]string{
 			"PATCHBAY_TABLE": table, "PATCHBAY_MAX_CALL_SECONDS": "60", "PATCHBAY_DEPLOYMENT": "notes-prod",
 			"AWS_ENDPOINT_URL_DYNAMODB": moto.URL, "AWS_ENDPOINT_URL_S3": moto.URL,
-			"AWS_ENDPOINT_URL_LAMBDA": throttled(t, moto.URL),
+			"AWS_ENDPOINT_URL_LAMBDA": throttled(t, moto.URL), "SSL_CERT_FILE": trust(t, answers),
 		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var answer atomic.Pointer[cfn.Response]
-	answers := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		var sent cfn.Response
-		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
-			t.Error(err)
-		}
-		answer.Store(&sent)
-	}))
-	t.Cleanup(answers.Close)
 	for _, step := range []struct {
 		event  string
 		status cfn.StatusType
@@ -144,6 +145,17 @@ func event(t *testing.T, name, url string) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// trust writes a file with the server's certificate.
+func trust(t *testing.T, server *httptest.Server) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "trusted.pem")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(file, block, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // throttled is Lambda as many deploys at once find it: it refuses the first requests, more of them than the SDK's own

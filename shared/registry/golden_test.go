@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file of the current stored formats")
 
-// The golden files hold the items of a registry: in version 1 of each format, as of HEAD's version 2, and with an order to
-// withdraw that was obeyed. Never write
+// The golden files hold the items of a registry: in version 1 of each format, as of HEAD's version 2, and with an order
+// to withdraw that was obeyed. Never write
 // one again once its versions are released: start a file for the next, and keep reading these.
 const (
 	goldenFile1 = "testdata/golden/v1.json"

@@ -180,7 +180,8 @@ func (p *Publisher) namedBy(
 	return named, nil
 }
 
-// leave takes out of named what snapshots in keep name, and all versions of a function that one of another source names.
+// leave takes out of named what snapshots in keep name, and all versions of a function that one of another source
+// names.
 func (p *Publisher) leave(
 	ctx context.Context, manifests []manifest, keep []string, named map[string]map[string]bool,
 ) error {

@@ -3,7 +3,8 @@
 // A publish belongs to a source: a deployed stack, or a named person or pipeline. It writes an immutable snapshot of
 // its source's tools under a random id and then moves HEAD, one small item that maps every source to its snapshot.
 // Moving HEAD is a single conditional write, so readers see all of a publish or nothing of it, and no two sources can
-// own one name or one function. Nothing here expires by itself: Prune deletes the snapshots that nobody can be reading any more.
+// own one name or one function. Nothing here expires by itself: Prune deletes the snapshots that nobody can be reading
+// any more.
 //
 // The items of a table, by partition key and sort key:
 //

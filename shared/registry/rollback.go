@@ -8,8 +8,8 @@ import (
 
 // Rollback makes a kept snapshot of source live again. Its contents are published anew, under an id of their own: Prune
 // may be deleting the old one at this moment, and what is published is bound to no record of when something was
-// superseded. They are checked as any publish is, against the names, functions and settings of now, and whoever publishes
-// within the source stays who it is; order's By is not used.
+// superseded. They are checked as any publish is, against the names, functions and settings of now, and whoever
+// publishes within the source stays who it is; order's By is not used.
 //
 // The caller checks that the function versions exist, with Contents; a version that Prune has given up to be deleted is
 // refused here. The error is ErrNotKept for a snapshot that History does not tell, or of a source that was withdrawn:

@@ -53,7 +53,7 @@ func list(t *testing.T, url, cursor string) (names []string, next string, raw st
 	return names, page.NextCursor, string(a.Result)
 }
 
-// copies returns n publications of the program of the stack's greet tool, which was built in data, under numbered names.
+// copies returns n publications of the program of the stack's greet tool, which was built in data, by numbered names.
 func copies(t *testing.T, s *server, data string, n int) []registry.Publication {
 	t.Helper()
 	// A function of their own, since greet's is another source's.

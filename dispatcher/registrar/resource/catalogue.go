@@ -23,10 +23,12 @@ type S3 interface {
 	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
 }
 
-// Bounds of the file in S3: its format, and what a publish may have in all.
 const (
-	catalogueVersion  = 1
-	maxCatalogueBytes = 64 << 20
+	// catalogueVersion is the format of the file in S3.
+	catalogueVersion = 1
+	// maxCatalogueBytes bounds that file: the registrar has 256 MB, in which the file is there as text, decoded, and as
+	// the contracts that are made of it.
+	maxCatalogueBytes = 16 << 20
 )
 
 // catalogue is the file that a deployment puts into S3.
@@ -86,9 +88,14 @@ func readInline(log *slog.Logger, tools []inlineTool) ([]registry.Publication, e
 }
 
 func (h *Handler) fetch(ctx context.Context, at location) ([]byte, error) {
-	out, err := h.S3.GetObject(ctx, &s3.GetObjectInput{Bucket: &at.bucket, Key: &at.key})
+	// A bucket's name is anybody's to take once it is free, and a template may name any.
+	account := ownPlace(ctx).account
+	if account == "" {
+		return nil, fmt.Errorf("reading the catalogue %s: Lambda does not say which account the registrar is in", at)
+	}
+	out, err := h.S3.GetObject(ctx, &s3.GetObjectInput{Bucket: &at.bucket, Key: &at.key, ExpectedBucketOwner: &account})
 	if err != nil {
-		return nil, fmt.Errorf("reading the catalogue %s: %w", at, err)
+		return nil, fmt.Errorf("reading the catalogue %s, which must be in a bucket of account %s: %w", at, account, err)
 	}
 	defer out.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(out.Body, maxCatalogueBytes+1))
@@ -96,7 +103,8 @@ func (h *Handler) fetch(ctx context.Context, at location) ([]byte, error) {
 		return nil, fmt.Errorf("reading the catalogue %s: %w", at, err)
 	}
 	if len(data) > maxCatalogueBytes {
-		return nil, fmt.Errorf("reading the catalogue %s: it has more than %d bytes", at, maxCatalogueBytes)
+		return nil, fmt.Errorf("reading the catalogue %s: it has more than %d bytes; publish from several stacks", at,
+			maxCatalogueBytes)
 	}
 	return data, nil
 }

@@ -233,11 +233,12 @@ func newFixture(t *testing.T, edits ...func(*resource.Options)) *fixture {
 		Log:   slog.New(slog.NewJSONHandler(f.log, nil)),
 		Table: table, MaxCallSeconds: 60, Deployment: deployment, Region: motoserver.Region, Now: f.clock,
 	}
+	f.answers = newAnswerServer(t)
+	f.options.Transport = f.answers.Client().Transport
 	for _, edit := range edits {
 		edit(&f.options)
 	}
 	f.handler = resource.New(f.options)
-	f.answers = newAnswerServer(t)
 	return f
 }
 
@@ -277,10 +278,14 @@ func (f *fixture) send(name string, edits ...func(*cfn.Event)) cfn.Response {
 	return f.deliver(f.event(name, edits...))
 }
 
+// asRegistrar is a context as Lambda gives it.
+func asRegistrar(ctx context.Context) context.Context {
+	return lambdacontext.NewContext(ctx, &lambdacontext.LambdaContext{InvokedFunctionArn: registrarARN})
+}
+
 func (f *fixture) deliver(event cfn.Event) cfn.Response {
 	f.Helper()
-	ctx := lambdacontext.NewContext(f.Context(), &lambdacontext.LambdaContext{InvokedFunctionArn: registrarARN})
-	if err := f.handler.Handle(ctx, event); err != nil {
+	if err := f.handler.Handle(asRegistrar(f.Context()), event); err != nil {
 		f.Fatal(err)
 	}
 	answer := f.answers.of(event.RequestID)
@@ -353,7 +358,7 @@ type answerServer struct {
 
 func newAnswerServer(t *testing.T) *answerServer {
 	s := &answerServer{t: t, answers: map[string]cfn.Response{}}
-	s.Server = httptest.NewServer(s)
+	s.Server = httptest.NewTLSServer(s)
 	t.Cleanup(s.Close)
 	return s
 }

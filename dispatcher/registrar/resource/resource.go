@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -28,7 +29,7 @@ const (
 	workTime = 90 * time.Second
 )
 
-// Options are what a Handler works with. All but Now are required.
+// Options are what a Handler works with. All but Transport and Now are required.
 type Options struct {
 	DynamoDB registry.DB
 	S3       S3
@@ -43,6 +44,8 @@ type Options struct {
 	Deployment string
 	// Region is the one that the server is in: it can call no function of another.
 	Region string
+	// Transport is what answers are sent by; nil means http.DefaultTransport.
+	Transport http.RoundTripper
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -56,7 +59,7 @@ type Handler struct {
 
 // New returns a handler.
 func New(options Options) *Handler {
-	h := &Handler{Options: options, answers: newAnswers()}
+	h := &Handler{Options: options, answers: newAnswers(options.Transport)}
 	h.publisher = registry.NewPublisher(options.DynamoDB, options.Table, registry.PublisherOptions{
 		Now: options.Now, Retires: h.owns,
 	})

@@ -3,7 +3,9 @@ package resource_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"patchbay/dispatcher/registrar/resource"
 	"patchbay/shared/registry"
@@ -111,7 +114,7 @@ func TestDuplicatesAtOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
-			if err := f.handler.Handle(t.Context(), f.event("update")); err != nil {
+			if err := f.handler.Handle(asRegistrar(t.Context()), f.event("update")); err != nil {
 				t.Error(err)
 			}
 		})
@@ -409,7 +412,7 @@ func TestPendingFunctions(t *testing.T) {
 func TestOutOfTime(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // all of which is kept for the answer
+	ctx, cancel := context.WithTimeout(asRegistrar(t.Context()), 10*time.Second) // all of which is kept for the answer
 	defer cancel()
 	event := f.event("create")
 	if err := f.handler.Handle(ctx, event); err != nil {
@@ -429,13 +432,70 @@ func TestAnswerIsDelivered(t *testing.T) {
 	f.answers.refuse = 2
 	f.succeeds("create")
 	event := f.event("update", func(e *cfn.Event) {
-		e.ResponseURL = "http://127.0.0.1:1/answer?X-Amz-Signature=" + signature
+		e.ResponseURL = "https://127.0.0.1:1/answer?X-Amz-Signature=" + signature
 	})
-	if err := f.handler.Handle(t.Context(), event); err == nil || strings.Contains(err.Error(), signature) {
+	if err := f.handler.Handle(asRegistrar(t.Context()), event); err == nil || strings.Contains(err.Error(), signature) {
 		t.Errorf("error %v", err)
 	}
 	if strings.Contains(f.log.String(), signature) {
 		t.Errorf("the log tells the pre-signed URL: %s", f.log)
+	}
+}
+
+// The event names where its answer goes, and whoever invokes the registrar makes the event: the answer goes to no other
+// place, and not where what answers there would like to have it.
+func TestWhereAnswersGo(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("asked for %s", r.URL)
+	}))
+	t.Cleanup(elsewhere.Close)
+	redirecting := httptest.NewTLSServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(redirecting.Close)
+	for _, test := range []struct{ to, says string }{
+		{elsewhere.URL, "not one of HTTPS"}, {"", "not one of HTTPS"}, {"https:///x", "not one of HTTPS"},
+		{redirecting.URL, "307"},
+	} {
+		f.options.Transport = redirecting.Client().Transport
+		handler := resource.New(f.options)
+		event := f.event("create", func(e *cfn.Event) { e.ResponseURL = test.to })
+		err := handler.Handle(asRegistrar(t.Context()), event)
+		if err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%q: error %v", test.to, err)
+		}
+	}
+}
+
+// endless is an S3 whose file does not end, and counts what is read of it.
+type endless struct {
+	read  int
+	owner string
+}
+
+func (e *endless) GetObject(
+	_ context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options),
+) (*s3.GetObjectOutput, error) {
+	e.owner = aws.ToString(in.ExpectedBucketOwner)
+	return &s3.GetObjectOutput{Body: io.NopCloser(e)}, nil
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	e.read += len(p)
+	return len(p), nil
+}
+
+// A file that is too large for the registrar's memory is refused by what fits, and read from the own account alone.
+func TestLargeCatalogue(t *testing.T) {
+	t.Parallel()
+	files := &endless{}
+	f := newFixture(t, func(o *resource.Options) { o.S3 = files })
+	f.fails("create", "it has more than 16777216 bytes")()
+	if files.read > 16<<20+1 {
+		t.Errorf("%d bytes were read", files.read)
+	}
+	if files.owner != "123456789012" {
+		t.Errorf("the bucket may be of account %q", files.owner)
 	}
 }
 
