@@ -39,8 +39,8 @@ type Server struct {
 	once  sync.Once
 }
 
-// StartServer runs a command and returns when it answers; ctx bounds only the start. The error of a server that did not start
-// holds what it said last.
+// StartServer runs a command and returns when it answers; ctx bounds only the start. The error of a server that did not
+// start holds what it said last.
 func StartServer(ctx context.Context, cmd *exec.Cmd, options ServerOptions) (*Server, error) {
 	output := &tail{next: options.Log}
 	server, urls, err := launch(cmd, output)

@@ -197,8 +197,8 @@ func (s *Stack) start(ctx context.Context) (err error) {
 	return s.startServices(ctx)
 }
 
-// openData makes the data folder, closes it to other users of this machine, and locks it. Keys and secrets are in it, in
-// files that the user of a container must be able to read, whoever that is; a container gets a folder below this one
+// openData makes the data folder, closes it to other users of this machine, and locks it. Keys and secrets are in it,
+// in files that the user of a container must be able to read, whoever that is; a container gets a folder below this one
 // mounted, and so does not go through it.
 func (s *Stack) openData() error {
 	if err := os.MkdirAll(s.options.Data, 0o700); err != nil {

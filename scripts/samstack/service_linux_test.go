@@ -24,7 +24,8 @@ func TestServiceEndsWithTheCommand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	program, asked := filepath.Join(dir, "sam"), filepath.Join(dir, "asked")
-	script := "#!/bin/sh\ntrap 'echo asked > " + asked + "; exit' TERM\necho runs\nwhile [ -e " + program + " ]; do sleep 0.02; done\n"
+	script := "#!/bin/sh\ntrap 'echo asked > " + asked + "; exit' TERM\necho runs\n" +
+		"while [ -e " + program + " ]; do sleep 0.02; done\n"
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
