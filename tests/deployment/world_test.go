@@ -61,6 +61,7 @@ type world struct {
 	config   aws.Config
 	service  *locallambda.Service
 	programs string // the folder of built programs
+	trusted  string // the file with the certificate that the registrar's answers are sent under
 	log      *logLines
 }
 
@@ -93,6 +94,13 @@ var theWorld = sync.OnceValues(func() (*world, error) {
 		Packages: []string{"./dispatcher", "./dispatcher/registrar"},
 		Files:    map[string][]string{"dispatcher": {filepath.Join("functions", "server.json")}},
 	})
+	if err != nil {
+		moto.Close()
+		return nil, err
+	}
+	if w.trusted, err = filepath.Abs(filepath.Join(w.programs, "trusted.pem")); err == nil {
+		err = os.WriteFile(w.trusted, cloudformation.Certificate(), 0o644)
+	}
 	if err != nil {
 		moto.Close()
 		return nil, err
@@ -170,7 +178,7 @@ func (w *world) host(t *testing.T, stack *assembly.Stack, name, program string, 
 	for _, service := range []string{"DYNAMODB", "LAMBDA", "S3", "SECRETS_MANAGER"} {
 		environment["AWS_ENDPOINT_URL_"+service] = w.moto.URL
 	}
-	environment["AWS_REGION"] = region
+	environment["AWS_REGION"], environment["SSL_CERT_FILE"] = region, w.trusted
 	for variable, value := range more {
 		environment[variable] = value
 	}

@@ -8,6 +8,7 @@ package cloudformation
 
 import (
 	"context"
+	"encoding/pem"
 	"fmt"
 	"net/http/httptest"
 	"sync"
@@ -73,8 +74,15 @@ func New(options Options) *Engine {
 		deployed: map[string]*deployed{},
 		waiting:  map[string]chan response{},
 	}
-	e.answers = httptest.NewServer(e)
+	e.answers = httptest.NewTLSServer(e)
 	return e
+}
+
+// Certificate is what whoever answers to an engine must trust, as PEM: every engine has the same.
+func Certificate() []byte {
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }
 
 // Close ends the address that custom resources answer to.
