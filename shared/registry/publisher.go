@@ -261,20 +261,20 @@ func (p *Publisher) writeSnapshot(ctx context.Context, m manifest, records []rec
 }
 
 // SetDisabled hides the tool called name from lists and calls, or shows it again. It stays hidden through publishes and
-// withdrawals. Hiding a tool that nobody publishes is ErrUnknownTool, since an operator in a hurry must not believe in
-// a misspelt name.
+// withdrawals. Hiding a tool that nobody publishes is ErrUnknownTool, and so is showing one that is not hidden either,
+// since an operator in a hurry must not believe in a misspelt name.
 func (p *Publisher) SetDisabled(ctx context.Context, name string, disabled bool) error {
 	_, err := p.update(ctx, func(h *head) (bool, error) {
 		changed, err := h.disable(name, disabled)
-		if err != nil || !changed || !disabled {
-			return changed, err
+		if err != nil || changed != disabled {
+			return changed, err // what is on the list of disabled tools, whoever publishes it
 		}
-		return true, p.checkPublished(ctx, h, name)
+		return changed, p.checkPublished(ctx, h, name, disabled)
 	})
 	return err
 }
 
-func (p *Publisher) checkPublished(ctx context.Context, h *head, name string) error {
+func (p *Publisher) checkPublished(ctx context.Context, h *head, name string, disabled bool) error {
 	for source, published := range h.Sources {
 		x, err := readIndex(ctx, p.db, p.table, published.Snapshot)
 		if err != nil {
@@ -284,7 +284,11 @@ func (p *Publisher) checkPublished(ctx context.Context, h *head, name string) er
 			return nil
 		}
 	}
-	return fmt.Errorf("disabling %q: %w", name, ErrUnknownTool)
+	doing := "enabling"
+	if disabled {
+		doing = "disabling"
+	}
+	return fmt.Errorf("%s %q: %w", doing, name, ErrUnknownTool)
 }
 
 // Configure replaces the server-wide settings.

@@ -452,8 +452,22 @@ func TestDisableUnknownTool(t *testing.T) {
 	if err := f.publisher().SetDisabled(t.Context(), "b", true); !errors.Is(err, ErrUnknownTool) {
 		t.Errorf("error %v, want %v", err, ErrUnknownTool)
 	}
-	if err := f.publisher().SetDisabled(t.Context(), "b", false); err != nil {
+	if err := f.publisher().SetDisabled(t.Context(), "b", false); !errors.Is(err, ErrUnknownTool) {
+		t.Errorf("enabling: error %v, want %v", err, ErrUnknownTool)
+	}
+	if err := f.publisher().SetDisabled(t.Context(), "a", false); err != nil {
 		t.Errorf("enabling what is not disabled: %v", err)
+	}
+	if err := f.publisher().SetDisabled(t.Context(), "a", true); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.publisher().Withdraw(t.Context(), "one"); err != nil {
+		t.Fatal(err)
+	}
+	for _, disabled := range []bool{true, false} { // It is on the list.
+		if err := f.publisher().SetDisabled(t.Context(), "a", disabled); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
