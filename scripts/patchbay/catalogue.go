@@ -22,10 +22,10 @@ func catalogueCommand() *cobra.Command {
 	var at where
 	command := &cobra.Command{
 		Use:   "catalogue",
-		Short: "Show what the catalogue serves, or roll a source of it back",
+		Short: "Show what the catalogue serves, roll a source of it back, or withdraw one",
 	}
 	at.flags(command)
-	command.AddCommand(catalogueShowCommand(&at), catalogueRollbackCommand(&at))
+	command.AddCommand(catalogueShowCommand(&at), catalogueRollbackCommand(&at), catalogueWithdrawCommand(&at))
 	return command
 }
 
@@ -362,6 +362,85 @@ func (r rollback) run(ctx context.Context, target *operate.Target, act *operate.
 	act.Details["published"] = receipt.Snapshot
 	_, err = fmt.Fprintf(out, "done, as snapshot %s; within 10 seconds every instance goes by it. The next deployment of "+
 		"the source publishes its own contents again.\n", receipt.Snapshot)
+	return err
+}
+
+func catalogueWithdrawCommand(at *where) *cobra.Command {
+	var yes bool
+	command := &cobra.Command{
+		Use:   "withdraw SOURCE",
+		Short: "Take a source that nobody can delete any more out of the catalogue",
+		Long: `Takes all tools of a source out of the catalogue and frees their names and functions. It is for an orphan:
+what a stack that is gone has left, or a stack that serves what is not its own. A stack that exists withdraws its tools
+when it is deleted; until then its next deployment publishes them again. Function versions that only this source named
+are deleted with its snapshots, a day later. SOURCE is as "catalogue show" says it, or the name of the stack in it.`,
+		Example: "  patchbay catalogue withdraw shipping-tools --deployment shop-prod",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			act := operate.Act{Lever: "catalogue withdraw", On: args[0], Details: map[string]string{}}
+			return at.act(cmd.Context(), act, func(ctx context.Context, target *operate.Target, act *operate.Act) error {
+				plan, err := planWithdrawal(ctx, target, args[0])
+				if err != nil {
+					return err
+				}
+				act.On, act.Details["snapshot"] = plan.source, plan.live.ID
+				if err := plan.write(cmd.OutOrStdout()); err != nil {
+					return err
+				}
+				if !yes {
+					if err := confirm(cmd, "Withdraw?"); err != nil {
+						return err
+					}
+				}
+				// The operator's time to think is not the lever's.
+				ctx, cancel := context.WithTimeout(cmd.Context(), leverWait)
+				defer cancel()
+				return plan.run(ctx, target, cmd.OutOrStdout())
+			})
+		},
+	}
+	command.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return command
+}
+
+// withdrawal is what is about to be done.
+type withdrawal struct {
+	source string
+	live   registry.Snapshot
+}
+
+func planWithdrawal(ctx context.Context, target *operate.Target, name string) (withdrawal, error) {
+	history, err := newPublisher(target).History(ctx)
+	if err != nil {
+		return withdrawal{}, err
+	}
+	source, err := findSource(history, name)
+	if err != nil {
+		return withdrawal{}, err
+	}
+	if source.Live == nil {
+		return withdrawal{}, fmt.Errorf("%s was withdrawn already: it serves nothing", source.Source)
+	}
+	return withdrawal{source: source.Source, live: *source.Live}, nil
+}
+
+// write says what would change.
+func (d withdrawal) write(out io.Writer) error {
+	w := bufio.NewWriter(out)
+	say(w, "source   %s", d.source)
+	say(w, "serves   %s", newShownSnapshot(d.live))
+	for _, name := range d.live.Tools {
+		say(w, "  - %s", name)
+	}
+	return w.Flush()
+}
+
+func (d withdrawal) run(ctx context.Context, target *operate.Target, out io.Writer) error {
+	if err := newPublisher(target).WithdrawLive(ctx, d.source, d.live.ID); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "done: tools withdrawn: %d; within 10 seconds every instance goes by it. If the source's "+
+		"stack exists, its next deployment publishes them again.\n", len(d.live.Tools))
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 	"patchbay/scripts/operate"
 	"patchbay/scripts/smokecheck"
 	"patchbay/shared/ledger"
+	"patchbay/shared/registry"
 )
 
 // hostile is what a client may send as a name: it clears a line, changes colours and the title, turns the direction of
@@ -106,6 +107,7 @@ func TestWhatToolsWroteIsInertInTheOtherCommands(t *testing.T) {
 		Disabled: []string{hostile},
 		Sources:  []shownSource{{Source: hostile, Live: snapshot, Kept: []shownSnapshot{*snapshot}}},
 	}
+	gone := registry.Snapshot{ID: hostile, By: hostile, Operator: hostile, RollbackOf: hostile, Tools: []string{hostile}}
 	back := rollback{
 		source: hostile, now: map[string]string{hostile: "1", "x" + hostile: "1"},
 		then: map[string]string{hostile: hostile, "y" + hostile: hostile}, unknown: []string{hostile},
@@ -116,6 +118,7 @@ func TestWhatToolsWroteIsInertInTheOtherCommands(t *testing.T) {
 		"catalogue show":             catalogue.write,
 		"catalogue show --json":      func(w io.Writer) error { return writeJSON(w, catalogue) },
 		"catalogue rollback":         back.write,
+		"catalogue withdraw":         withdrawal{source: hostile, live: gone}.write,
 		"smoke":                      smokecheck.Check{Status: smokecheck.OK, Seen: hostile}.Write,
 		"smoke, a check that failed": smokecheck.Check{Status: smokecheck.Failed, Seen: hostile}.Write,
 		"local": func(w io.Writer) error {

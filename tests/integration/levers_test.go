@@ -269,7 +269,10 @@ func testToolLever(t *testing.T, o *operator) {
 	if !listedNow(t, o) {
 		t.Error("an enabled tool is not found")
 	}
-	o.refused(t, []string{"levers_prob", "unknown tool"}, "tool", "disable", "levers_prob")
+	for _, use := range []string{"disable", "enable"} {
+		o.refused(t, []string{"unknown tool", "did you mean levers_probe?"}, "tool", use, "levers_prob")
+		o.refused(t, []string{"unknown tool", "catalogue show"}, "tool", use, "xyzzy")
+	}
 	wantAudit(t, o, `"tool disable","on":"levers_probe","outcome":"attempt"`,
 		`"tool disable","on":"levers_probe","outcome":"done"`, `"tool disable","on":"levers_prob","outcome":"failed"`)
 }
@@ -324,6 +327,16 @@ func testCatalogueLever(t *testing.T, o *operator) {
 		t.Errorf("after the rollback: %+v, %v", entry, err)
 	}
 	wantAudit(t, o, `"snapshot":"`+first+`"},"outcome":"done"`, `"catalogue rollback","on":"levers"`)
+
+	o.refused(t, []string{"- levers_probe", "not confirmed"}, "catalogue", "withdraw", "levers")
+	if said := o.must(t, "catalogue", "withdraw", "levers", "--yes"); !strings.Contains(said, "tools withdrawn: 1;") {
+		t.Errorf("does not say what it did: %s", said)
+	}
+	if listedNow(t, o) {
+		t.Error("a withdrawn tool is found")
+	}
+	o.refused(t, []string{"withdrawn already"}, "catalogue", "withdraw", "levers", "--yes")
+	wantAudit(t, o, `"catalogue withdraw","on":"levers"`)
 }
 
 func decode(t *testing.T, text string, value any) {

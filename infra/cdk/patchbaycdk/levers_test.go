@@ -188,12 +188,16 @@ func TestLeversAndTheirPolicies(t *testing.T) {
 	must(err)
 	_, err = publisher.Publish(t.Context(), "stack", []registry.Publication{fixtureTool(t, 2)})
 	must(err)
+	orphan, err := publisher.Publish(t.Context(), "orphan", nil)
+	must(err)
 
 	t.Run("tool-switch", func(t *testing.T) {
 		w := &witness{Client: client}
 		acting := registry.NewPublisher(w, catalogue, registry.PublisherOptions{})
 		must(acting.SetDisabled(t.Context(), "greet", true))
 		must(acting.SetDisabled(t.Context(), "greet", false))
+		_, err := acting.Names(t.Context()) // for whoever misspells one
+		must(err)
 		w.check(t, "tool-switch", "registry")
 	})
 	t.Run("catalogue", func(t *testing.T) {
@@ -207,6 +211,7 @@ func TestLeversAndTheirPolicies(t *testing.T) {
 		must(err)
 		_, err = acting.Rollback(t.Context(), "stack", first.Snapshot, registry.Order{})
 		must(err)
+		must(acting.WithdrawLive(t.Context(), "orphan", orphan.Snapshot))
 		// Only a catalogue that has changed very often moves what it has superseded out of HEAD.
 		w.seen = append(w.seen, seen{"dynamodb:UpdateItem", []string{"SNAPSHOTS"}})
 		w.check(t, "catalogue", "registry")

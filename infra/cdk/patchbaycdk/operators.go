@@ -90,7 +90,7 @@ func (n operatorNames) levers(existing []string) []lever {
 		},
 		{
 			name: "catalogue", audited: true,
-			// Rolling back publishes the contents of an older snapshot under a new id.
+			// Rolling back publishes the contents of an older snapshot under a new id; withdrawing writes HEAD alone.
 			statements: []*awsiam.PolicyStatementProps{
 				rows(registry, []string{keyHead, keyManifests, keySnapshots}, "dynamodb:GetItem"),
 				rows(registry, []string{keyManifests, keySnapshots, keyRetired}, "dynamodb:Query"),
