@@ -14,9 +14,8 @@ import (
 // headerIdempotencyKey carries a caller's key. Source: draft-ietf-httpapi-idempotency-key-header.
 const headerIdempotencyKey = "Idempotency-Key"
 
-// Kinds of keys. A kind goes before the key, so that a caller's own key never meets one that was made here.
+// Kinds of keys that are made here. A kind goes before the key, so that none meets a caller's own.
 const (
-	kindCaller    = "key:"
 	kindArguments = "arguments:"
 
 	kindConfirmation = "confirmation:"
@@ -48,7 +47,7 @@ func (c *call) identify(ctx context.Context) (reply, error) {
 	switch {
 	case c.key != "":
 	case own != "":
-		c.key = kindCaller + own
+		c.key = ledger.CallerKey(own)
 	case rules.Idempotency.Mode == contract.IdempotencyArguments:
 		c.key = kindArguments + hex.EncodeToString(digest[:])
 	case c.needsConfirmation():

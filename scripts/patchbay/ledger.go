@@ -16,8 +16,10 @@ import (
 
 	"patchbay/scripts/operate"
 	"patchbay/scripts/printable"
+	"patchbay/shared/contract"
 	"patchbay/shared/ledger"
 	"patchbay/shared/principal"
+	"patchbay/shared/registry"
 )
 
 // ledgerRecord names a record, by its id or by what the id is made from.
@@ -55,7 +57,40 @@ func (r *ledgerRecord) id(argument string) (ledger.ID, error) {
 	if err := ledger.CheckKey(argument); err != nil {
 		return ledger.ID{}, err
 	}
-	return ledger.NewID(r.principal, r.tool, argument), nil
+	if err := principal.CheckKey(r.principal); err != nil {
+		return ledger.ID{}, fmt.Errorf("--principal, which the call's log line says in \"principal\": %w", err)
+	}
+	return ledger.NewID(r.principal, r.tool, ledger.CallerKey(argument)), nil
+}
+
+// absent says why there is no record of an id. That it was not found is no proof that a call runs, when what the id was
+// made from is not what a call is recorded by.
+func (r *ledgerRecord) absent(ctx context.Context, target *operate.Target, id ledger.ID) error {
+	if r.tool == "" {
+		return fmt.Errorf("there is no record %s, or it has ended", id)
+	}
+	publisher := newPublisher(target)
+	tool, err := publisher.Find(ctx, r.tool)
+	if errors.Is(err, registry.ErrUnknownTool) {
+		return fmt.Errorf("no source publishes a tool %.128q; %s. A record of a tool that is not published any more is named "+
+			"by its id", r.tool, whichTool(ctx, publisher, r.tool))
+	}
+	if err != nil {
+		return fmt.Errorf("there is no record %s, and whether the tool keeps any could not be read: %w", id, err)
+	}
+	rules := &tool.Contract
+	switch {
+	case !rules.Recorded():
+		return fmt.Errorf("%s keeps no records: by its contract every call runs", tool.Name)
+	case rules.Idempotency.Mode == contract.IdempotencyArguments:
+		return fmt.Errorf("there is no record of this key: this tool's key is made of its arguments, unless the caller gives "+
+			"one; use the record id, which the audit record of a call of %s says in \"record\"", tool.Name)
+	case rules.Idempotency.Mode != contract.IdempotencyKey:
+		return fmt.Errorf("there is no record of this key: a call of %s is recorded by its confirmation or its dry run, "+
+			"unless the caller gives a key; use the record id, which its audit record says in \"record\"", tool.Name)
+	}
+	return fmt.Errorf("there is no record %s, or it has ended: a call of %s by %s with this key runs", id, tool.Name,
+		r.principal)
 }
 
 func ledgerShowCommand(at *where, of *ledgerRecord) *cobra.Command {
@@ -64,7 +99,7 @@ func ledgerShowCommand(at *where, of *ledgerRecord) *cobra.Command {
 		Use:   "show ID|KEY",
 		Short: "Show a call's record: its state, who called, and what it answered",
 		Example: "  patchbay ledger show 5f0c…e1 --deployment shop-prod\n" +
-			"  patchbay ledger show order-4711 --tool emails_send_external --principal '0::sub:ada'",
+			"  patchbay ledger show order-4711 --tool emails.send_external --principal '0::sub:ada'",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := of.id(args[0])
@@ -78,7 +113,7 @@ func ledgerShowCommand(at *where, of *ledgerRecord) *cobra.Command {
 					return err
 				}
 				if entry == nil {
-					return fmt.Errorf("there is no record %s, or it has ended: a call with this key runs", id)
+					return of.absent(ctx, target, id)
 				}
 				if asJSON {
 					return writeJSON(cmd.OutOrStdout(), newLedgerEntry(id, entry))
@@ -210,6 +245,9 @@ record in any other state than unknown is left alone.`,
 			act := operate.Act{Lever: "ledger resolve", On: id.String(), Details: map[string]string{"to": found.word()}}
 			return at.act(cmd.Context(), act, func(ctx context.Context, target *operate.Target, _ *operate.Act) error {
 				met, err := newLedger(target).Resolve(ctx, id, ledger.Resolution{Result: result})
+				if errors.Is(err, ledger.ErrNotUnknown) && met.Status == ledger.Free {
+					return fmt.Errorf("%w; %w", err, of.absent(ctx, target, id))
+				}
 				if err != nil {
 					return err
 				}

@@ -5,8 +5,10 @@
 package principal
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Principal is the caller of a request. The zero value is the anonymous caller of a server without an authorizer.
@@ -42,6 +44,26 @@ func (p Principal) Key() string {
 		who, kind = p.ClientID, "client"
 	}
 	return strconv.Itoa(len(p.Issuer)) + ":" + p.Issuer + ":" + kind + ":" + who
+}
+
+// CheckKey says what is wrong with a text that is to be what Key returns; nil when it may be some principal's.
+func CheckKey(text string) error {
+	fault := fmt.Errorf("principal %.200q; allowed: %s, or <length of the issuer>:<issuer>:sub:<subject>, with client and "+
+		"the client's id in the place of sub and the subject for a machine", text, Principal{}.Key())
+	if text == (Principal{}).Key() {
+		return nil
+	}
+	digits, rest, _ := strings.Cut(text, ":")
+	length, err := strconv.Atoi(digits)
+	if err != nil || strconv.Itoa(length) != digits || length < 0 || length > len(rest) {
+		return fault
+	}
+	for _, kind := range []string{":sub:", ":client:"} {
+		if who, ok := strings.CutPrefix(rest[length:], kind); ok && who != "" {
+			return nil
+		}
+	}
+	return fault
 }
 
 // Missing returns those of the wanted scopes that the principal was not granted, in the order wanted; nil when it has

@@ -50,3 +50,25 @@ func TestMissing(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// What Key returns is a key, and what an operator mistypes of one is none.
+func TestCheckKey(t *testing.T) {
+	t.Parallel()
+	for _, p := range []principal.Principal{
+		{}, {Subject: "ada"}, {Issuer: "https://issuer.example", Subject: "a:b"}, {Issuer: "é", ClientID: "robot"},
+		{Issuer: "1:x:sub:y", Subject: "ada"},
+	} {
+		if err := principal.CheckKey(p.Key()); err != nil {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+	for _, text := range []string{
+		"", "ada", "Anonymous", "0::sub:", "00::sub:ada", "+0::sub:ada", "-1::sub:ada", "0:sub:ada", "0::user:ada",
+		"21:https://issuer.example:sub:ada", "23:https://issuer.example:sub:ada", "99:https://issuer.example:sub:ada",
+		"https://issuer.example:sub:ada",
+	} {
+		if principal.CheckKey(text) == nil {
+			t.Errorf("%q is taken for a principal's key", text)
+		}
+	}
+}

@@ -236,10 +236,17 @@ func testLevers(t *testing.T, o *operator) {
 // publish makes the tool levers_probe live, under a source of its own.
 func publish(t *testing.T, o *operator, function string) string {
 	t.Helper()
+	return publishWith(t, o, function, "")
+}
+
+// publishWith adds members to the tool's contract.
+func publishWith(t *testing.T, o *operator, function, members string) string {
+	t.Helper()
 	tool, problems := contract.Parse("levers_probe/tool.json", []byte(`{"name":"levers_probe",`+
 		`"description":"Stands in the catalogue for the tests of levers.","inputSchema":{"type":"object",`+
-		`"properties":{},"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false},`+
-		`"contract":{"category":"fixture","risk":"low","autonomous":true,"function":{"runtime":"go"}}}`))
+		`"properties":{},"additionalProperties":false},`+
+		`"annotations":{"readOnlyHint":false,"destructiveHint":false,"openWorldHint":false},`+
+		`"contract":{"category":"fixture","risk":"low","function":{"runtime":"go"}`+members+`}}`))
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +357,7 @@ func testLedgerLever(t *testing.T, o *operator) {
 	book := ledger.New(o.db, o.book, ledger.Options{})
 	const who, tool = "0::sub:ada", "levers_probe"
 	unknown := func(key string) ledger.ID {
-		id := ledger.NewID(who, tool, key)
+		id := ledger.NewID(who, tool, ledger.CallerKey(key))
 		call := ledger.Call{ID: id, Timeout: time.Second, TTL: time.Hour, Audit: []byte(`{"event":"probe.sent"}`)}
 		lease, _, err := book.Acquire(t.Context(), call)
 		if err == nil {
@@ -391,11 +398,32 @@ func testLedgerLever(t *testing.T, o *operator) {
 	o.must(t, "ledger", "resolve", other.String(), "--free")
 	o.refused(t, []string{"no record"}, "ledger", "show", other.String())
 	o.refused(t, []string{"64 hexadecimal digits", "--tool"}, "ledger", "show", key)
+	testAbsentRecords(t, o)
 	wantAudit(t, o, `"ledger resolve","on":"`+id.String()+`","details":{"to":"result"},"outcome":"done"`,
 		`"ledger resolve","on":"`+other.String()+`","details":{"to":"free"},"outcome":"done"`)
 	if strings.Contains(o.audit(t), "Sent.") {
 		t.Error("the audit log holds a result")
 	}
+}
+
+// That there is no record says nothing of a call, when what was asked for is not what calls are recorded by.
+func testAbsentRecords(t *testing.T, o *operator) {
+	t.Helper()
+	t.Cleanup(func() { withdraw(t, o) })
+	for rules, says := range map[string]string{
+		`,"idempotency":{"mode":"key"}`:       "a call of levers_probe by 0::sub:ada with this key runs",
+		`,"idempotency":{"mode":"arguments"}`: "this tool's key is made of its arguments",
+		`,"confirmation":"always"`:            "recorded by its confirmation",
+		``:                                    "keeps no records",
+	} {
+		publishWith(t, o, o.versions[0], rules)
+		o.refused(t, []string{says}, "ledger", "show", "none", "--tool", "levers_probe", "--principal", "0::sub:ada")
+	}
+	o.refused(t, []string{"did you mean levers_probe?"}, "ledger", "show", "none", "--tool", "levers_prob")
+	o.refused(t, []string{"did you mean levers_probe?", "not unknown"},
+		"ledger", "resolve", "none", "--free", "--tool", "levers_prob")
+	o.refused(t, []string{`principal "ada"`, "allowed: anonymous, or <length of the issuer>"},
+		"ledger", "show", "none", "--tool", "levers_probe", "--principal", "ada")
 }
 
 // A call's lines are found by the id that its answer names: the gateway's, the dispatcher's, the tool's, also those of

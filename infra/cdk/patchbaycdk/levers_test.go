@@ -236,5 +236,12 @@ func TestLeversAndTheirPolicies(t *testing.T) {
 			must(err)
 		}
 		w.check(t, "ledger", "ledger")
+		w = &witness{Client: client}
+		reading := registry.NewPublisher(w, catalogue, registry.PublisherOptions{})
+		_, err := reading.Names(t.Context())
+		must(err)
+		_, err = reading.Find(t.Context(), "greet")
+		must(err)
+		w.check(t, "ledger", "registry")
 	})
 }

@@ -107,6 +107,8 @@ func (n operatorNames) levers(existing []string) []lever {
 			statements: []*awsiam.PolicyStatementProps{
 				rows(ledger, []string{keyRecords, keyResults}, "dynamodb:GetItem", "dynamodb:PutItem"),
 				rows(ledger, []string{keyRecords}, "dynamodb:DeleteItem"),
+				// For a record that is not found by its key: whether the tool is one, and what its calls are recorded by.
+				rows(registry, []string{keyHead, keySnapshots}, "dynamodb:GetItem"),
 			},
 		},
 		{

@@ -87,6 +87,7 @@ func TestPoliciesOfLevers(t *testing.T) {
 		"ledger": {
 			{[]string{"dynamodb:GetItem", "dynamodb:PutItem"}, []string{ledger}, leading + "LEASE#*,RESULT#*"},
 			{[]string{"dynamodb:DeleteItem"}, []string{ledger}, leading + "LEASE#*"},
+			{[]string{"dynamodb:GetItem"}, []string{registry}, leading + "HEAD,SNAP#*"},
 			audit,
 		},
 		"calls": {
