@@ -72,8 +72,8 @@ func (r *ledgerRecord) absent(ctx context.Context, target *operate.Target, id le
 	publisher := newPublisher(target)
 	tool, err := publisher.Find(ctx, r.tool)
 	if errors.Is(err, registry.ErrUnknownTool) {
-		return fmt.Errorf("no source publishes a tool %.128q; %s. A record of a tool that is not published any more is named "+
-			"by its id", r.tool, whichTool(ctx, publisher, r.tool))
+		return fmt.Errorf("no source publishes a tool %.128q; %s. A record of a tool that is not published any more is "+
+			"named by its id", r.tool, whichTool(ctx, publisher, r.tool))
 	}
 	if err != nil {
 		return fmt.Errorf("there is no record %s, and whether the tool keeps any could not be read: %w", id, err)
@@ -83,8 +83,8 @@ func (r *ledgerRecord) absent(ctx context.Context, target *operate.Target, id le
 	case !rules.Recorded():
 		return fmt.Errorf("%s keeps no records: by its contract every call runs", tool.Name)
 	case rules.Idempotency.Mode == contract.IdempotencyArguments:
-		return fmt.Errorf("there is no record of this key: this tool's key is made of its arguments, unless the caller gives "+
-			"one; use the record id, which the audit record of a call of %s says in \"record\"", tool.Name)
+		return fmt.Errorf("there is no record of this key: this tool's key is made of its arguments, unless the caller "+
+			"gives one; use the record id, which the audit record of a call of %s says in \"record\"", tool.Name)
 	case rules.Idempotency.Mode != contract.IdempotencyKey:
 		return fmt.Errorf("there is no record of this key: a call of %s is recorded by its confirmation or its dry run, "+
 			"unless the caller gives a key; use the record id, which its audit record says in \"record\"", tool.Name)

@@ -22,8 +22,8 @@ func NewID(principal, tool, key string) ID {
 	return ID(hashParts("patchbay ledger 1", principal, tool, key))
 }
 
-// CallerKey is a caller's own key as NewID takes it: under another kind than those that are made for callers without one,
-// so that it never meets one of these.
+// CallerKey is a caller's own key as NewID takes it: under another kind than those that are made for callers without
+// one, so that it never meets one of these.
 func CallerKey(key string) string { return "key:" + key }
 
 // ParseID reads what String wrote.

@@ -48,8 +48,8 @@ func (p Principal) Key() string {
 
 // CheckKey says what is wrong with a text that is to be what Key returns; nil when it may be some principal's.
 func CheckKey(text string) error {
-	fault := fmt.Errorf("principal %.200q; allowed: %s, or <length of the issuer>:<issuer>:sub:<subject>, with client and "+
-		"the client's id in the place of sub and the subject for a machine", text, Principal{}.Key())
+	fault := fmt.Errorf("principal %.200q; allowed: %s, or <length of the issuer>:<issuer>:sub:<subject>, with client "+
+		"and the client's id in the place of sub and the subject for a machine", text, Principal{}.Key())
 	if text == (Principal{}).Key() {
 		return nil
 	}
