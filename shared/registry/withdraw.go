@@ -30,8 +30,8 @@ func (p *Publisher) Withdraw(ctx context.Context, source string) error {
 
 // WithdrawAs is Withdraw by order, of what order's By has published within the source; what another publisher has is
 // left alone, which is no error. An empty By withdraws what anybody has, and so does any where the source's publisher
-// is not known. An order that was obeyed within the last day, even if there was nothing to withdraw, changes nothing. It
-// reports whether there was something to withdraw.
+// is not known. An order that was obeyed within the last day, even if there was nothing to withdraw, changes nothing.
+// It reports whether there was something to withdraw.
 func (p *Publisher) WithdrawAs(ctx context.Context, source string, order Order) (withdrawn bool, err error) {
 	_, err = p.update(ctx, func(h *head) (bool, error) {
 		withdrawn = false

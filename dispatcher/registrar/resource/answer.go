@@ -29,8 +29,8 @@ const (
 // takes, and tells the pre-signed URL in its errors, with which anybody could answer.
 type answers struct{ client *http.Client }
 
-// newAnswers returns one that sends by transport; nil is Go's own. It follows no redirect: CloudFormation's URLs lead to
-// S3 and nowhere else.
+// newAnswers returns one that sends by transport; nil is Go's own. It follows no redirect: CloudFormation's URLs lead
+// to S3 and nowhere else.
 func newAnswers(transport http.RoundTripper) answers {
 	return answers{client: &http.Client{
 		Timeout: putTime, Transport: transport,
@@ -40,8 +40,8 @@ func newAnswers(transport http.RoundTripper) answers {
 
 // send puts an answer to the URL, again when that fails: to put the same a second time changes nothing.
 //
-// Whoever invokes the registrar names the URL, so only HTTPS is spoken: within Lambda, plain HTTP leads to the runtime's
-// own interface.
+// Whoever invokes the registrar names the URL, so only HTTPS is spoken: within Lambda, plain HTTP leads to the
+// runtime's own interface.
 func (a answers) send(ctx context.Context, to string, response *cfn.Response) error {
 	if target, err := url.Parse(to); err != nil || target.Scheme != "https" || target.Host == "" {
 		return errors.New("delivering the answer: the event's ResponseURL is not one of HTTPS")
