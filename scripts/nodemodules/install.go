@@ -40,8 +40,8 @@ func Install(ctx context.Context, o Options) (modules string, err error) {
 }
 
 // InstallFor installs what a module's local stack needs: by the module's own lock file where that names the engine, as
-// the kit's own does, else by the kit's, in .patchbay/node of the module. The kit itself may lie in a module cache, where
-// nothing can be installed.
+// the kit's own does, else by the kit's, in .patchbay/node of the module. The kit itself may lie in a module cache,
+// where nothing can be installed.
 func InstallFor(ctx context.Context, o Options) (modules string, err error) {
 	modules, err = Install(ctx, o)
 	if !errors.Is(err, ErrNotInstalled) {

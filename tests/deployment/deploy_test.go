@@ -184,7 +184,7 @@ func checkVariables(t *testing.T, tool *contract.Tool, variables map[string]stri
 		t.Fatal(err)
 	}
 	for _, name := range function.Secrets {
-		want := fmt.Sprintf("arn:aws:secretsmanager:%s:%s:secret:%s/%s", region, account, examplesPrefix, name)
+		want := fmt.Sprintf("arn:aws:secretsmanager:%s:%s:secret:%s/tools/%s", region, account, examplesPrefix, name)
 		if references[name] != want || len(references) != len(function.Secrets) {
 			t.Errorf("%s has its secrets in %v, want %s", tool.Name, references, want)
 		}
