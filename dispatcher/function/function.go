@@ -1,7 +1,7 @@
 // Package function invokes tools' Lambda functions and says how an invocation ended.
 //
 // What matters to a caller is whether the function can have run: only when it cannot is a call ever tried again, since
-// a tool may have effects (aws-facts: the SDK's own retries would repeat a tool that ran).
+// a tool may have effects; the retries of the SDK itself would repeat a tool that ran.
 package function
 
 import (
