@@ -27,7 +27,7 @@ func modules(t *testing.T) string {
 		_, err = os.Stat(filepath.Join(found, "aws-cdk", "bin", "cdk"))
 	}
 	if err != nil && !nodemodules.Required(os.Getenv) {
-		t.Skip("the CDK's command line is not installed: run go tool patchbay install --dev")
+		t.Skip("the CDK's command line is not installed: run go tool patchbay install")
 	}
 	if err != nil {
 		t.Fatal(err)
