@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"patchbay/dispatcher/toolcall"
+	"patchbay/shared/access"
 	"patchbay/shared/jsonrpc"
 	"patchbay/shared/mcp"
 	"patchbay/shared/registry"
@@ -56,7 +56,7 @@ func (ex *exchange) listTools(ctx context.Context) (json.RawMessage, error) {
 		return nil, mcp.InvalidCursor()
 	}
 	page, err := ex.config.Catalogue.Page(ctx, ex.params.Cursor, ex.config.Page, func(entry *registry.Entry) bool {
-		return toolcall.Visible(entry, ex.facts.Principal)
+		return access.Visible(&entry.Tool.Contract, ex.facts.Principal)
 	})
 	if errors.Is(err, registry.ErrBadCursor) {
 		return nil, mcp.InvalidCursor()

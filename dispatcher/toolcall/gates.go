@@ -43,28 +43,6 @@ func (c *call) gates(ctx context.Context) (reply, error) {
 	return nil, nil
 }
 
-// stepUp checks how and when the caller signed in, as far as its token tells (RFC 9470, section 4).
-func (c *call) stepUp() reply {
-	rules := c.entry.Tool.Contract.StepUp
-	if rules == nil || c.Principal.Anonymous() {
-		return nil
-	}
-	var wants []string
-	if rules.ACR != "" && c.Principal.ACR != rules.ACR {
-		wants = append(wants, fmt.Sprintf("the authentication class %q (acr_values)", rules.ACR))
-	}
-	signedIn := time.Unix(c.Principal.AuthTime, 0)
-	maxAge := time.Duration(rules.MaxAgeSeconds) * time.Second
-	if maxAge > 0 && c.Principal.AuthTime != 0 && c.now().Sub(signedIn) > maxAge {
-		wants = append(wants, fmt.Sprintf("a sign-in at most %d seconds ago (max_age)", rules.MaxAgeSeconds))
-	}
-	if wants == nil {
-		return nil
-	}
-	return c.toolError(outcomeStepUp, "Calling %s needs %s. Nothing has run. Sign in again and repeat the call.",
-		c.Params.Name, strings.Join(wants, " and "))
-}
-
 // admit counts the call against its contract's rate limit and the server's, at the moment when it would run: replays,
 // refusals and rounds that only ask are never charged.
 func (c *call) admit(ctx context.Context) (reply, error) {

@@ -337,33 +337,6 @@ func TestDryRunSupportedTakesNoKey(t *testing.T) {
 	}
 }
 
-func TestStepUp(t *testing.T) {
-	t.Parallel()
-	now := time.Now().Unix()
-	for name, test := range map[string]struct {
-		caller principal.Principal
-		says   string
-	}{
-		"fresh":        {principal.Principal{Subject: "u", AuthTime: now - 10, ACR: "mfa"}, `{"n":1}`},
-		"too long ago": {principal.Principal{Subject: "u", AuthTime: now - 1000, ACR: "mfa"}, "max_age"},
-		"too weak":     {principal.Principal{Subject: "u", AuthTime: now - 10, ACR: "pwd"}, "acr_values"},
-		"both": {
-			principal.Principal{Subject: "u", AuthTime: now - 1000}, "and a sign-in at most 900 seconds ago",
-		},
-		"no time is known": {principal.Principal{Subject: "u", ACR: "mfa"}, `{"n":1}`},
-		"nobody signed in": {principal.Principal{}, `{"n":1}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRecorded(t, `{"stepUp":{"acr":"mfa","maxAgeSeconds":900}}`, 1, nil)
-			got, err := r.ask(t, "", `{}`, func(q *toolcall.Request) { q.Principal = test.caller })
-			if err != nil || !strings.Contains(got, test.says) || (r.runs.Load() > 0) != strings.Contains(test.says, `"n"`) {
-				t.Errorf("got %s, %v after %d runs", got, err, r.runs.Load())
-			}
-		})
-	}
-}
-
 // Only runs are charged: replays, refusals and questions are free.
 func TestRateLimit(t *testing.T) {
 	t.Parallel()

@@ -16,6 +16,7 @@ import (
 	"patchbay/dispatcher/metrics"
 	"patchbay/dispatcher/toolcall"
 	"patchbay/shared/ledger"
+	"patchbay/shared/principal"
 )
 
 // counters gets lines of metrics and says what a call counted as.
@@ -73,11 +74,14 @@ func TestOnlyKnownToolsAreCounted(t *testing.T) {
 	r := newRecorded(t, withOwn, 1, nil)
 	counted := newCounters()
 	r.callers[0].Metrics = counted.Writer
+	permitted := func(q *toolcall.Request) {
+		q.Principal = principal.Principal{Subject: "u", Scopes: []string{"greet"}}
+	}
 	_, _ = r.ask(t, "", `{}`, nil)
 	counted.expect(t, "an invisible tool", "Calls=1 Refusals=1 reason=unknown_tool")
-	_, _ = r.ask(t, "", `{}`, func(q *toolcall.Request) { q.Principal.Scopes = []string{"greet"} })
+	_, _ = r.ask(t, "", `{}`, permitted)
 	counted.expect(t, "a visible one", "tool=greet Calls=1")
-	_, _ = r.ask(t, "", `{"mood":"odd"}`, func(q *toolcall.Request) { q.Principal.Scopes = []string{"greet"} })
+	_, _ = r.ask(t, "", `{"mood":"odd"}`, permitted)
 	counted.expect(t, "bad arguments", "tool=greet Calls=1 Refusals=1 reason=invalid_arguments")
 }
 

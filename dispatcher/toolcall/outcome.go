@@ -152,5 +152,3 @@ func shorten(s string) string {
 	}
 	return strings.ToValidUTF8(s[:longest], "") + "…"
 }
-
-func join(names []string) string { return strings.Join(names, ", ") }

@@ -16,7 +16,7 @@ import (
 	"patchbay/dispatcher/function"
 	"patchbay/dispatcher/metrics"
 	"patchbay/dispatcher/ratelimit"
-	"patchbay/shared/contract"
+	"patchbay/shared/access"
 	"patchbay/shared/invoke"
 	"patchbay/shared/jsonrpc"
 	"patchbay/shared/mcp"
@@ -56,7 +56,7 @@ type Request struct {
 	Deadline time.Time
 }
 
-// Config is what tool calls need. All of it is required but for Metrics.
+// Config is what tool calls need. All of it is required but for Metrics and Ask.
 type Config struct {
 	Catalogue Catalogue
 	Functions Functions
@@ -65,6 +65,8 @@ type Config struct {
 	Limiter   Limiter
 	// Limit bounds the calls of one principal over all tools; the zero value bounds nothing.
 	Limit ratelimit.Limit
+	// Ask says how clients ask an issuer for a contract's scopes; nil when they ask for them as they are.
+	Ask func(issuer string, scopes []string) []string
 	// ServerInfo is the Implementation object that every modern result carries.
 	ServerInfo json.RawMessage
 	Log        *slog.Logger
@@ -189,9 +191,6 @@ func (c *call) resolve(ctx context.Context) (reply, error) {
 	if refusal := c.authorize(); refusal != nil {
 		return refusal, nil
 	}
-	if refusal := c.stepUp(); refusal != nil {
-		return refusal, nil
-	}
 	return c.checkArguments()
 }
 
@@ -252,8 +251,7 @@ func traceOf(err error) trace {
 	return traceNone
 }
 
-// find looks the tool up. Forbidden tools do not exist for clients, nor do tools whose visibility is permitted for
-// callers without their scopes.
+// find looks the tool up. Tools that the caller may not see answer exactly as unknown ones.
 func (c *call) find(ctx context.Context) error {
 	entry, err := c.Catalogue.Lookup(ctx, c.Params.Name)
 	switch {
@@ -263,22 +261,11 @@ func (c *call) find(ctx context.Context) error {
 		c.cause = err
 		return c.refuse(outcomeUnavailable, jsonrpc.Errorf(jsonrpc.CodeInternalError,
 			"The tool catalogue cannot be read at the moment; nothing has run (request id %s)", c.RequestID))
-	case !Visible(entry, c.Principal):
+	case !access.Visible(&entry.Tool.Contract, c.Principal):
 		return c.refuse(outcomeUnknownTool, mcp.UnknownTool(c.Params.Name))
 	}
 	c.entry = entry
 	return nil
-}
-
-// authorize checks the caller's scopes against the contract's permissions. The caller may see the tool, so the answer
-// may say what is missing.
-func (c *call) authorize() reply {
-	missing := c.Principal.Missing(c.entry.Tool.Contract.Permissions)
-	if missing == nil {
-		return nil
-	}
-	return c.toolError(outcomeForbidden, "Calling %s needs permission that this caller does not have. Missing OAuth "+
-		"scopes: %s. Sign in with them, or ask an operator to grant them.", c.Params.Name, join(missing))
 }
 
 // invoke runs the function version that the catalogue names.
@@ -295,12 +282,3 @@ func (c *call) invoke(ctx context.Context) ([]byte, error) {
 
 // streams reports whether progress can reach the client: it asked for it, and the tool can report it.
 func (c *call) streams() bool { return c.Progress != nil && c.entry.Tool.Contract.Execution.Streaming }
-
-// Visible reports whether the tool exists for the caller at all.
-func Visible(entry *registry.Entry, caller principal.Principal) bool {
-	rules := &entry.Tool.Contract
-	if rules.Risk == contract.RiskForbidden {
-		return false
-	}
-	return rules.Visibility != contract.VisibilityPermitted || caller.Missing(rules.Permissions) == nil
-}
