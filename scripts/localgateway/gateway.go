@@ -132,7 +132,6 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if g.Principals != nil {
 		caller, known := g.Principals.authorize(r)
 		if !known {
-			w.Header().Set("WWW-Authenticate", "Bearer")
 			e.refuse(unauthorized)
 			return
 		}

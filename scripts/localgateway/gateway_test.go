@@ -22,7 +22,6 @@ import (
 
 	"patchbay/scripts/build"
 	"patchbay/scripts/locallambda"
-	"patchbay/shared/gatewayresponse"
 )
 
 // The tests run one real Lambda, testdata/probe, behind the gateway.
@@ -273,8 +272,8 @@ func checkRefused(t *testing.T, response *http.Response, want refusal, status in
 		said.Error.Data.RequestID != id {
 		t.Errorf("%v in %s; want an error that names %q", err, body, id)
 	}
-	for name, value := range gatewayresponse.Of(want.response).Header() {
-		if got := response.Header.Get(name); got != value {
+	for name, expression := range responses.Of(want.response).Header() {
+		if got, value := response.Header.Get(name), strings.Trim(expression, "'"); got != value {
 			t.Errorf("%s: %q, want %q", name, got, value)
 		}
 	}

@@ -3,6 +3,7 @@ package localgateway
 import (
 	"io"
 	"net/http"
+	"strings"
 
 	"patchbay/shared/gatewayresponse"
 )
@@ -42,8 +43,10 @@ var (
 	bodyTooSlow   = refusal{status: 408, text: "Request Timeout"}
 )
 
+var responses = gatewayresponse.For(gatewayresponse.Options{})
+
 func answered(kind, response string) refusal {
-	return refusal{status: gatewayresponse.Of(response).Status, kind: kind, response: response}
+	return refusal{status: responses.Of(response).Status, kind: kind, response: response}
 }
 
 // body is what the client with that request id reads.
@@ -51,7 +54,7 @@ func (r refusal) body(id string) string {
 	if r.response == "" {
 		return r.text
 	}
-	return gatewayresponse.Of(r.response).Body(id)
+	return responses.Of(r.response).Body(id, nil)
 }
 
 func (e *exchange) refuse(with refusal) {
@@ -61,8 +64,8 @@ func (e *exchange) refuse(with refusal) {
 	header := e.writer.Header()
 	header.Set("Content-Type", "text; charset=utf-8")
 	if with.response != "" {
-		for name, value := range gatewayresponse.Of(with.response).Header() {
-			header.Set(name, value)
+		for name, expression := range responses.Of(with.response).Header() {
+			header.Set(name, strings.Trim(expression, "'"))
 		}
 		header.Set("X-Amzn-Errortype", with.kind)
 		e.stamp(header)

@@ -5,11 +5,17 @@
 // error without an id, since nobody has read the message, and tells what to do next; above all whether the call may
 // have run. None of them repeats what API Gateway or the function says of the failure: that is for the logs, where the
 // request id finds it.
+//
+// These responses are also the only way for a WWW-Authenticate field to reach a client under its name: API Gateway
+// renames the one that a Lambda sends. Source: API Gateway developer guide, "Amazon API Gateway important notes".
 package gatewayresponse
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -20,6 +26,8 @@ import (
 // Source: API Gateway developer guide, "Gateway response types for API Gateway".
 const (
 	AccessDenied               = "ACCESS_DENIED"
+	AuthorizerConfiguration    = "AUTHORIZER_CONFIGURATION_ERROR"
+	AuthorizerFailure          = "AUTHORIZER_FAILURE"
 	ConfigurationError         = "API_CONFIGURATION_ERROR"
 	Default4XX                 = "DEFAULT_4XX"
 	Default5XX                 = "DEFAULT_5XX"
@@ -45,7 +53,112 @@ type Response struct {
 	// RetryAfter is after how many seconds it is worth trying again; 0 says nothing. Only what has not run says it: HTTP
 	// libraries send such a request again by themselves.
 	RetryAfter int
+
+	header map[string]string // expressions, of the options
+	scoped bool              // the body names the scopes that the call needs
 }
+
+// Options are what the responses of one API depend on. The zero value is for an API without an authorizer.
+type Options struct {
+	// Challenge is the value of the WWW-Authenticate field of every 401. It is fixed: an authorizer that has the gateway
+	// answer 401 cannot say anything else. Empty means the scheme alone.
+	Challenge string
+	// Computed has the 403 for a call that was denied carry the challenge that the authorizer computed for that call,
+	// from the key ContextChallenge of its context, and name its scopes in the body, from the key ContextScope.
+	// Otherwise that 403 carries a fixed challenge, which names no scopes; none without a Challenge.
+	Computed bool
+	// CrossOrigin lets web pages of every origin read the responses, and in them the fields that a client needs. They
+	// have nothing of a caller in them: tokens travel in a field that a browser never adds by itself.
+	CrossOrigin bool
+}
+
+// The keys of an authorizer's context that a computed 403 reads.
+const (
+	ContextChallenge = "challenge"
+	ContextScope     = "scope"
+)
+
+// authorizerContext is how mapping expressions and templates name the authorizer's context.
+const authorizerContext = "context.authorizer."
+
+// Table has what clients read of every type.
+type Table struct{ responses []Response }
+
+// Check reports a challenge that a gateway response cannot carry, which a scope or an address can lead to.
+func (o Options) Check() error {
+	for _, c := range o.Challenge {
+		if c == '\'' || c < ' ' || c > '~' {
+			return fmt.Errorf("the challenge %q has %q, which API Gateway cannot send; allowed: printable ASCII without "+
+				"single quotes", o.Challenge, c)
+		}
+	}
+	return nil
+}
+
+// For returns the responses of an API. It panics when Check finds a fault.
+func For(options Options) Table {
+	if err := options.Check(); err != nil {
+		panic("gatewayresponse: " + err.Error())
+	}
+	all := make([]Response, 0, len(responses))
+	for _, r := range responses {
+		r.header = options.header(r)
+		if options.Computed && r.Type == AccessDenied {
+			r.scoped, r.Message = true, challenged
+		}
+		all = append(all, r)
+	}
+	return Table{all}
+}
+
+// exposed are the fields that a web page may read beside those that every page may.
+// Source: Fetch standard, "CORS-safelisted response-header name".
+const exposed = "WWW-Authenticate, Retry-After, x-amzn-RequestId, x-amzn-ErrorType"
+
+func (o Options) header(r Response) map[string]string {
+	header := map[string]string{
+		"Content-Type":  static("application/json"),
+		"Cache-Control": static("no-store"),
+	}
+	if r.RetryAfter > 0 {
+		header["Retry-After"] = static(strconv.Itoa(r.RetryAfter))
+	}
+	if challenge := o.challenge(r); challenge != "" {
+		header["WWW-Authenticate"] = challenge
+	}
+	if o.CrossOrigin {
+		header["Access-Control-Allow-Origin"] = static("*")
+		header["Access-Control-Expose-Headers"] = static(exposed)
+	}
+	return header
+}
+
+// challenge is the expression of a response's WWW-Authenticate field; empty for none.
+func (o Options) challenge(r Response) string {
+	switch {
+	case r.Status == http.StatusUnauthorized && o.Challenge == "":
+		return static(scheme)
+	case r.Status == http.StatusUnauthorized:
+		return static(o.Challenge)
+	case r.Type == AccessDenied && o.Computed:
+		return authorizerContext + ContextChallenge
+	case r.Type == AccessDenied && o.Challenge != "":
+		return static(strings.TrimSuffix(insufficient+resourceMetadata.FindString(o.Challenge), ", "))
+	}
+	return ""
+}
+
+const (
+	scheme       = "Bearer"
+	insufficient = scheme + ` error="insufficient_scope", `
+)
+
+// resourceMetadata finds the parameter by which a client gets to know the server's scopes.
+var resourceMetadata = regexp.MustCompile(`resource_metadata="[^"]*"`)
+
+// static is the mapping expression of a fixed value.
+// Source: API Gateway developer guide, "Parameter mapping source reference for REST APIs".
+func static(value string) string { return "'" + value + "'" }
 
 // Words that several messages share. A call that broke is safe to send again where its key is the same: then it runs
 // once.
@@ -79,8 +192,8 @@ var responses = []Response{
 		"again, more slowly"),
 	later("QUOTA_EXCEEDED", http.StatusTooManyRequests, 3600, notRun+"The quota of requests is used up: send it again "+
 		"when the quota begins anew"),
-	later("AUTHORIZER_FAILURE", http.StatusServiceUnavailable, 5, notRun+noAuthorizer),
-	later("AUTHORIZER_CONFIGURATION_ERROR", http.StatusServiceUnavailable, 5, notRun+noAuthorizer),
+	later(AuthorizerFailure, http.StatusServiceUnavailable, 5, notRun+noAuthorizer),
+	later(AuthorizerConfiguration, http.StatusServiceUnavailable, 5, notRun+noAuthorizer),
 	later(ConfigurationError, http.StatusBadGateway, 0, "The server did not answer as it should. "+mayRun),
 	// Also what a throttled dispatcher looks like from outside.
 	later(IntegrationFailure, http.StatusBadGateway, 0, "The server could not answer. "+mayRun),
@@ -92,6 +205,8 @@ var responses = []Response{
 const (
 	badRequest = "The request is malformed: send one JSON-RPC message by POST, with the headers that MCP asks for"
 	notFound   = "There is nothing at this address: the MCP endpoint takes POST at the URL that ends in /mcp"
+
+	challenged = "The token does not allow this call: sign in again with what WWW-Authenticate names, or ask for access"
 
 	noAuthorizer = "The token could not be checked: send the request again in a few seconds"
 )
@@ -109,48 +224,58 @@ func later(kind string, status, retryAfter int, message string) Response {
 }
 
 // All returns every gateway response that there is, the two defaults last.
-func All() []Response { return append([]Response(nil), responses...) }
+func (t Table) All() []Response { return append([]Response(nil), t.responses...) }
 
 // Of returns the response of a type, and that of Default5XX for a type that API Gateway does not know.
-func Of(kind string) Response {
-	for _, r := range responses {
+func (t Table) Of(kind string) Response {
+	for _, r := range t.responses {
 		if r.Type == kind {
 			return r
 		}
 	}
-	return Of(Default5XX)
+	return t.Of(Default5XX)
 }
 
-// requestID is the variable that API Gateway replaces in a template. It is always a UUID: what a client sets instead is
-// replaced if it is none. Source: API Gateway developer guide, "Set up CloudWatch logging for REST APIs".
-const requestID = "$context.requestId"
+// The variables that API Gateway replaces in a template, without encoding what it puts in. The request's id is always a
+// UUID: what a client sets instead is replaced if it is none. Scopes have no quotes and no backslashes (RFC 6749,
+// section 3.3), so a body stays JSON whatever they are, and also when the authorizer has named none.
+// Source: API Gateway developer guide, "Set up CloudWatch logging for REST APIs".
+const (
+	requestID = "$context.requestId"
+	scope     = "$" + authorizerContext + ContextScope
+)
 
-// Template is the body as a mapping template of API Gateway. Its only variable is the request's id, the same that the
-// x-amzn-RequestId field, the access log and the dispatcher's log carry.
+// Template is the body as a mapping template of API Gateway. It has the request's id, the same that the
+// x-amzn-RequestId field, the access log and the dispatcher's log carry, and where the authorizer computes challenges,
+// the scopes that the call needs.
 func (r Response) Template() string {
+	told := data{RequestID: requestID}
+	if r.scoped {
+		told.Scope = scope
+	}
 	return string(jsonrpc.AppendError(nil, jsonrpc.ID{}, &jsonrpc.Error{
-		Code: r.Code, Message: r.Message + " (request id " + requestID + ")", Data: data{RequestID: requestID},
+		Code: r.Code, Message: r.Message + " (request id " + requestID + ")", Data: told,
 	}))
 }
 
 type data struct {
 	RequestID string `json:"requestId"`
+	// Scope are scopes separated by spaces, as a client asks for them.
+	Scope string `json:"scope,omitempty"`
 }
 
-// Body is the body as a client reads it.
-func (r Response) Body(id string) string {
+// Body is the body as a client reads it: with the request's id and the authorizer's context in it, which is nil where
+// no authorizer has given one.
+func (r Response) Body(id string, authorizer map[string]string) string {
 	quoted, err := json.Marshal(id)
 	if err != nil {
 		panic("gatewayresponse: encoding a string: " + err.Error())
 	}
-	return strings.ReplaceAll(r.Template(), requestID, strings.Trim(string(quoted), `"`))
+	values := strings.NewReplacer(requestID, strings.Trim(string(quoted), `"`), scope, authorizer[ContextScope])
+	return values.Replace(r.Template())
 }
 
-// Header are the fields that a response has beside those that API Gateway always sends.
-func (r Response) Header() map[string]string {
-	header := map[string]string{"Content-Type": "application/json", "Cache-Control": "no-store"}
-	if r.RetryAfter > 0 {
-		header["Retry-After"] = strconv.Itoa(r.RetryAfter)
-	}
-	return header
-}
+// Header are the fields that a response has beside those that API Gateway always sends: for each name a mapping
+// expression, which is a static value in single quotes, or names where API Gateway takes the value from. A field whose
+// value is not there may be left out, or be empty: AWS does not say.
+func (r Response) Header() map[string]string { return maps.Clone(r.header) }

@@ -3,6 +3,7 @@ package gatewayresponse
 import (
 	"encoding/json"
 	"flag"
+	"maps"
 	"net/http"
 	"os"
 	"regexp"
@@ -28,7 +29,7 @@ var types = []string{
 func TestEveryTypeIsThereOnce(t *testing.T) {
 	t.Parallel()
 	var got []string
-	for _, r := range All() {
+	for _, r := range For(Options{}).All() {
 		got = append(got, r.Type)
 	}
 	slices.Sort(got)
@@ -45,8 +46,8 @@ const anID = "0e6ad7b2-98fe-4a3b-8c4d-2f5d5d1f4c11"
 // is JSON-RPC's own (MCP 2026-07-28, basic/index#error-responses, #error-codes).
 func TestBodiesAreErrorsOfTheProtocol(t *testing.T) {
 	t.Parallel()
-	for _, r := range All() {
-		body := []byte(r.Body(anID))
+	for _, r := range For(Options{}).All() {
+		body := []byte(r.Body(anID, nil))
 		members, err := jsonrpc.Members(body)
 		if err != nil || !json.Valid(body) {
 			t.Fatalf("%s: %v in %s", r.Type, err, body)
@@ -75,30 +76,184 @@ func TestBodiesAreErrorsOfTheProtocol(t *testing.T) {
 	}
 }
 
-// API Gateway replaces $ variables without encoding what it puts in, and headers may only be single-quoted texts.
-func TestTemplatesHoldNothingElseToReplace(t *testing.T) {
+// tables are of each kind of API that there is.
+func tables() map[string]Table {
+	return map[string]Table{
+		"without an authorizer": For(Options{}),
+		"fixed challenges":      For(Options{Challenge: aChallenge, CrossOrigin: true}),
+		"computed challenges":   For(Options{Challenge: aChallenge, Computed: true, CrossOrigin: true}),
+	}
+}
+
+const aChallenge = `Bearer resource_metadata="https://tools.example/.well-known/oauth-protected-resource/mcp", ` +
+	`scope="mail:read mail:send"`
+
+// Header fields are static values, which end at the next quote, or one name from the authorizer's context; nothing can
+// be put together. Source: API Gateway developer guide, "Parameter mapping source reference for REST APIs".
+func TestHeadersAreMappingExpressions(t *testing.T) {
 	t.Parallel()
-	internals := regexp.MustCompile(`(?i)lambda|dynamodb|api gateway|dispatcher|amazon`)
-	for _, r := range All() {
-		rest := strings.ReplaceAll(r.Template(), requestID+`)"`, "")
-		rest = strings.ReplaceAll(rest, requestID+`"`, "")
-		if strings.Contains(rest, "$") {
-			t.Errorf("%s has another variable, or one that another character runs into: %s", r.Type, r.Template())
-		}
-		if found := internals.FindString(r.Template()); found != "" {
-			t.Errorf("%s tells a client of %q", r.Type, found)
-		}
-		for name, value := range r.Header() {
-			if strings.ContainsAny(value, "'\"$") {
-				t.Errorf("%s: %s cannot be a static value: %s", r.Type, name, value)
+	legal := regexp.MustCompile(`^('[ -&(-~]*'|context\.[a-zA-Z0-9._$-]+)$`)
+	for name, table := range tables() {
+		for _, r := range table.All() {
+			for field, expression := range r.Header() {
+				if !legal.MatchString(expression) {
+					t.Errorf("%s, %s: %s cannot be %s", name, r.Type, field, expression)
+				}
 			}
 		}
 	}
 }
 
+// API Gateway replaces $ variables without encoding what it puts in.
+func TestTemplatesHoldNothingElseToReplace(t *testing.T) {
+	t.Parallel()
+	internals := regexp.MustCompile(`(?i)lambda|dynamodb|api gateway|dispatcher|amazon`)
+	for name, table := range tables() {
+		for _, r := range table.All() {
+			rest := strings.ReplaceAll(r.Template(), requestID+`)"`, "")
+			rest = strings.ReplaceAll(rest, `"`+requestID+`"`, "")
+			rest = strings.ReplaceAll(rest, `"`+scope+`"`, "")
+			if strings.Contains(rest, "$") {
+				t.Errorf("%s, %s has another variable, or one that another character runs into: %s", name, r.Type, r.Template())
+			}
+			if found := internals.FindString(r.Template()); found != "" {
+				t.Errorf("%s, %s tells a client of %q", name, r.Type, found)
+			}
+		}
+	}
+}
+
+// A client that gets a 401 without a challenge does not learn where to sign in.
+func TestEvery401HasTheChallenge(t *testing.T) {
+	t.Parallel()
+	for name, table := range tables() {
+		want := "'" + aChallenge + "'"
+		if name == "without an authorizer" {
+			want = "'Bearer'"
+		}
+		found := 0
+		for _, r := range table.All() {
+			challenge, has := r.Header()["WWW-Authenticate"]
+			switch {
+			case r.Status == http.StatusUnauthorized:
+				found++
+				if challenge != want {
+					t.Errorf("%s, %s: WWW-Authenticate %s, want %s", name, r.Type, challenge, want)
+				}
+			case has && r.Type != AccessDenied:
+				t.Errorf("%s, %s of status %d: WWW-Authenticate %s", name, r.Type, r.Status, challenge)
+			}
+		}
+		if found != 2 {
+			t.Errorf("%s: %d types of status 401", name, found)
+		}
+	}
+}
+
+func TestChallengeOfADenial(t *testing.T) {
+	t.Parallel()
+	const metadata = `resource_metadata="https://tools.example/.well-known/oauth-protected-resource/mcp"`
+	for name, test := range map[string]struct {
+		options Options
+		want    string
+	}{
+		"computed": {Options{Challenge: aChallenge, Computed: true}, "context.authorizer.challenge"},
+		"fixed":    {Options{Challenge: aChallenge}, `'Bearer error="insufficient_scope", ` + metadata + `'`},
+		"fixed, only scopes": {
+			Options{Challenge: `Bearer scope="a"`}, `'Bearer error="insufficient_scope"'`,
+		},
+		// Only a policy on the API itself can deny then, and no token is asked for.
+		"without an authorizer": {Options{}, ""},
+	} {
+		if got := For(test.options).Of(AccessDenied).Header()["WWW-Authenticate"]; got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+// A denial has no context when it comes from somewhere else than the authorizer. What API Gateway puts in then is not
+// documented: nothing, or the variable's name as it stands.
+func TestScopesInTheBodyOfADenial(t *testing.T) {
+	t.Parallel()
+	denied := For(Options{Challenge: aChallenge, Computed: true}).Of(AccessDenied)
+	named := func(scopes string) map[string]string { return map[string]string{ContextScope: scopes} }
+	for _, test := range []struct{ body, want string }{
+		{denied.Body(anID, named("mail:read api://x/mail:send'$&<")), "mail:read api://x/mail:send'$&<"},
+		{denied.Body(anID, named("$context.requestId")), "$context.requestId"},
+		{denied.Body(anID, nil), ""},
+		{denied.Body(anID, map[string]string{}), ""},
+		{denied.Template(), "$context.authorizer.scope"},
+	} {
+		var message struct {
+			Error struct{ Data map[string]string }
+		}
+		if err := json.Unmarshal([]byte(test.body), &message); err != nil {
+			t.Fatalf("%v in %s", err, test.body)
+		}
+		if got, has := message.Error.Data["scope"]; got != test.want || !has {
+			t.Errorf("scope %q in %s, want %q", got, test.body, test.want)
+		}
+	}
+	for _, r := range For(Options{Challenge: aChallenge}).All() {
+		if strings.Contains(r.Template(), "scope") {
+			t.Errorf("%s names scopes that nobody has computed: %s", r.Type, r.Template())
+		}
+	}
+}
+
+// A page of another origin reads nothing of a response that does not let it, and no field that is not exposed.
+func TestWebPagesReadEveryResponse(t *testing.T) {
+	t.Parallel()
+	for _, r := range For(Options{CrossOrigin: true}).All() {
+		header := r.Header()
+		if header["Access-Control-Allow-Origin"] != "'*'" ||
+			!strings.Contains(header["Access-Control-Expose-Headers"], "WWW-Authenticate") {
+			t.Errorf("%s: %v", r.Type, header)
+		}
+		if header["Access-Control-Allow-Credentials"] != "" {
+			t.Errorf("%s takes cookies", r.Type)
+		}
+	}
+	for _, r := range For(Options{}).All() {
+		for name := range r.Header() {
+			if strings.HasPrefix(name, "Access-Control-") {
+				t.Errorf("%s has %s", r.Type, name)
+			}
+		}
+	}
+}
+
+func TestCheckRefusesWhatCannotBeSent(t *testing.T) {
+	t.Parallel()
+	for _, challenge := range []string{`Bearer scope="it's"`, "Bearer\r\nX: y", "Bearer\n", `Bearer scope="ü"`} {
+		if err := (Options{Challenge: challenge}).Check(); err == nil {
+			t.Errorf("%q is taken", challenge)
+		}
+	}
+	for _, challenge := range []string{"", aChallenge, `Bearer resource_metadata="${Token[TOKEN.7]}/x"`} {
+		if err := (Options{Challenge: challenge}).Check(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Nobody who changes what they got of a table changes the table.
+func TestTablesAreNotShared(t *testing.T) {
+	t.Parallel()
+	table := For(Options{Challenge: aChallenge})
+	table.Of(Unauthorized).Header()["WWW-Authenticate"] = "x"
+	table.All()[0].Type = "x"
+	if got := table.Of(Unauthorized).Header()["WWW-Authenticate"]; got != "'"+aChallenge+"'" {
+		t.Errorf("got %s", got)
+	}
+	if table.All()[0].Type == "x" {
+		t.Error("All returns the table's own list")
+	}
+}
+
 func TestStatusAndCodeAgree(t *testing.T) {
 	t.Parallel()
-	for _, r := range All() {
+	for _, r := range For(Options{}).All() {
 		if strings.HasPrefix(r.Type, "DEFAULT_") {
 			if r.Status != 0 {
 				t.Errorf("%s sets the status %d, and with it that of all others", r.Type, r.Status)
@@ -125,7 +280,7 @@ func TestStatusAndCodeAgree(t *testing.T) {
 // Whoever gets a failure of the server must know whether the call has run.
 func TestFailuresSayWhetherSomethingHasRun(t *testing.T) {
 	t.Parallel()
-	for _, r := range All() {
+	for _, r := range For(Options{}).All() {
 		if r.Code != jsonrpc.CodeInternalError {
 			continue
 		}
@@ -141,10 +296,10 @@ func TestFailuresSayWhetherSomethingHasRun(t *testing.T) {
 
 func TestUnknownTypesAreFailuresOfTheServer(t *testing.T) {
 	t.Parallel()
-	if got := Of("SOMETHING_NEW"); got.Type != Default5XX {
+	if got := For(Options{}).Of("SOMETHING_NEW"); got.Type != Default5XX {
 		t.Errorf("got %v", got)
 	}
-	if got := Of(Throttled); got.Type != Throttled {
+	if got := For(Options{}).Of(Throttled); got.Type != Throttled {
 		t.Errorf("got %v", got)
 	}
 }
@@ -156,17 +311,13 @@ func TestGolden(t *testing.T) {
 	t.Parallel()
 	const golden = "testdata/bodies.txt"
 	var out strings.Builder
-	for _, r := range All() {
-		status := "of the failure"
-		if r.Status != 0 {
-			status = strconv.Itoa(r.Status) + " " + http.StatusText(r.Status)
-		}
-		out.WriteString(r.Type + ": " + status + "\n" + r.Body(anID) + "\n")
-		if after, ok := r.Header()["Retry-After"]; ok {
-			out.WriteString("Retry-After: " + after + "\n")
-		}
-		out.WriteString("\n")
+	for _, r := range For(Options{}).All() {
+		out.WriteString(written(r, nil))
 	}
+	out.WriteString("With a computed challenge.\n\n")
+	computed := For(Options{Challenge: aChallenge, Computed: true, CrossOrigin: true})
+	out.WriteString(written(computed.Of(Unauthorized), nil))
+	out.WriteString(written(computed.Of(AccessDenied), map[string]string{ContextScope: "mail:read mail:send"}))
 	if *update {
 		if err := os.WriteFile(golden, []byte(out.String()), 0o600); err != nil {
 			t.Fatal(err)
@@ -179,4 +330,20 @@ func TestGolden(t *testing.T) {
 	if diff := cmp.Diff(string(want), out.String()); diff != "" {
 		t.Errorf("bodies (-want +got); go test ./shared/gatewayresponse -update writes them:\n%s", diff)
 	}
+}
+
+// written is a response as the golden file has it: without the two fields that all have.
+func written(r Response, authorizer map[string]string) string {
+	status := "of the failure"
+	if r.Status != 0 {
+		status = strconv.Itoa(r.Status) + " " + http.StatusText(r.Status)
+	}
+	lines := []string{r.Type + ": " + status, r.Body(anID, authorizer)}
+	header := r.Header()
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		if name != "Content-Type" && name != "Cache-Control" {
+			lines = append(lines, name+": "+header[name])
+		}
+	}
+	return strings.Join(lines, "\n") + "\n\n"
 }

@@ -12,10 +12,10 @@ import (
 // addGatewayResponses customizes every response that API Gateway gives itself. They become part of what a deployment of
 // the API is known by, so that a change of one deploys the API anew.
 func addGatewayResponses(rest awsapigateway.RestApi) {
-	for _, response := range gatewayresponse.All() {
+	for _, response := range gatewayresponse.For(gatewayresponse.Options{}).All() {
 		header := map[string]*string{}
-		for name, value := range response.Header() {
-			header[name] = jsii.String("'" + value + "'") // quotes make it a static value
+		for name, expression := range response.Header() {
+			header[name] = jsii.String(expression)
 		}
 		rest.AddGatewayResponse(jsii.String(response.Type), &awsapigateway.GatewayResponseOptions{
 			Type:            awsapigateway.ResponseType_Of(jsii.String(response.Type)),
