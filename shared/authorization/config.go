@@ -1,5 +1,6 @@
-// Package authorization is what a deployment says of who may call: whose access tokens it takes, what they must say, and
-// how scopes are called outside. The authorizer, the dispatcher, the constructs and the local stack read the same file.
+// Package authorization is what a deployment says of who may call: whose access tokens it takes, what they must say,
+// and how scopes are called outside. The authorizer, the dispatcher, the constructs and the local stack read the same
+// file.
 //
 // The server is an OAuth 2.1 resource server. It issues no tokens and sees no passwords. Sources: MCP 2026-07-28,
 // basic/authorization; RFC 6750, 8707, 9068, 9470, 9728.
@@ -12,9 +13,9 @@ type Config struct {
 	Issuers []Issuer `json:"issuers"`
 	// Audiences are values of "aud" that are taken beside the server's canonical URI, from every issuer.
 	Audiences []string `json:"audiences,omitempty"`
-	// InitialScopes are what the challenge to a caller without a token names, in the contracts' words; nil leaves the
-	// choice to whoever knows the contracts: the permissions of read-only tools that everybody sees.
-	InitialScopes []string `json:"initialScopes,omitempty"`
+	// InitialScopes are what the challenge to a caller without a token names, in the contracts' words; none where
+	// the list is empty; nil leaves the choice to Initial.
+	InitialScopes []string `json:"initialScopes,omitzero"`
 	// ScopeHierarchy maps a scope to those that it implies, as in {"admin": ["write"], "write": ["read"]}; what they
 	// imply is implied, too.
 	ScopeHierarchy map[string][]string `json:"scopeHierarchy,omitempty"`

@@ -1,6 +1,9 @@
 package authorization
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // EndpointPath is where the MCP endpoint is, below the stage of an API or at the root of a domain.
 const EndpointPath = "/mcp"
@@ -14,8 +17,8 @@ const (
 	RegistrationPath     = "/oauth/register"
 )
 
-// Resource is the server's canonical URI: the URL of its MCP endpoint, without a slash at the end. It is what "resource"
-// says in an authorization request, and a token's audience. Source: RFC 8707, section 2.
+// Resource is the server's canonical URI: the URL of its MCP endpoint, without a slash at the end. It is what
+// "resource" says in an authorization request, and a token's audience. Source: RFC 8707, section 2.
 type Resource string
 
 // Base is what stands before the endpoint's path: a domain, or an API's address with its stage.
@@ -28,3 +31,17 @@ func (r Resource) MetadataURL() string { return r.Base() + ResourceMetadataPath 
 
 // FrontIssuer is the issuer of the front document.
 func (r Resource) FrontIssuer() string { return r.Base() }
+
+// ParseResource reads a canonical URI: https, or http on a loopback address, with the endpoint's path at its end.
+// Source: MCP 2026-07-28, basic/authorization#canonical-server-uri.
+func ParseResource(text string) (Resource, error) {
+	u, err := parseURL(text)
+	if err != nil {
+		return "", err
+	}
+	if !u.secure() || u.RawQuery != "" || !strings.HasSuffix(u.Path, EndpointPath) || u.Host != strings.ToLower(u.Host) {
+		return "", fmt.Errorf("%q is no canonical URI of a server here; allowed: https://host/mcp or "+
+			"https://host/stage/mcp, the host in lower case, without a query; http on a loopback address", text)
+	}
+	return Resource(text), nil
+}

@@ -75,10 +75,11 @@ func (c *checker) checkPermissions(k *Contract) {
 	}
 }
 
-// isScope reports whether s is a scope-token (RFC 6749, section 3.3).
+// isScope reports whether s is a scope-token (RFC 6749, section 3.3) without a single quote, which would end the fixed
+// header value that names it in API Gateway's response parameters.
 func isScope(s string) bool {
 	for i := range len(s) {
-		if s[i] <= ' ' || s[i] == '"' || s[i] == '\\' || s[i] > '~' {
+		if s[i] <= ' ' || s[i] == '"' || s[i] == '\'' || s[i] == '\\' || s[i] > '~' {
 			return false
 		}
 	}
