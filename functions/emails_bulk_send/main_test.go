@@ -74,7 +74,7 @@ func TestDryRun(t *testing.T) {
 				{"Bela Novak <bela.novak@example.com>", subject, "Hello Bela Novak, " + letter + " until …"},
 				{"Chiara Rossi <chiara.rossi@example.com>", subject, "Hello Chiara Rossi, " + letter + " …"},
 			},
-			MissingPermissions: []string{"emails:send"},
+			MissingPermissions: []string{"emails:bulk"},
 			ExpectedSideEffects: []string{
 				`Sends 25 e-mails from Support <support@example.com> with the subject "What is new in the third quarter", ` +
 					`one to each recipient; they cannot be taken back.`,
@@ -91,7 +91,7 @@ func TestDryRun(t *testing.T) {
 func TestDryRunOfACallerWithThePermission(t *testing.T) {
 	t.Parallel()
 	_, mailer := start(t, nil)
-	caller := tooltest.Options{Principal: principal.Principal{Subject: "u1", Scopes: []string{"emails:send"}}}
+	caller := tooltest.Options{Principal: principal.Principal{Subject: "u1", Scopes: []string{"emails:bulk"}}}
 	result := tooltest.Call(t, bulkSend(loadData(), mailer), dryRun, caller)
 	if !strings.Contains(string(result.StructuredContent), `"missingPermissions":[]`) {
 		t.Errorf("preview %s, want no missing permission", result.StructuredContent)

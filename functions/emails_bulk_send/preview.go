@@ -21,7 +21,7 @@ const (
 )
 
 // permissions are those that tool.json asks for.
-func permissions() []string { return []string{"emails:send"} }
+func permissions() []string { return []string{"emails:bulk"} }
 
 // Preview is what a dry run tells beside the number of recipients.
 type Preview struct {

@@ -31,7 +31,7 @@ func principals() localgateway.Principals {
 		}
 	}
 	return localgateway.Principals{
-		sender: who("ada", 0, "emails:send"),
+		sender: who("ada", 0, "contacts:read", "emails:send", "emails:bulk"),
 		reader: who("bob", 0),
 		late:   who("ada", 24*time.Hour, "emails:send"),
 	}
