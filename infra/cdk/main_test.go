@@ -131,7 +131,7 @@ func TestSynthSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	modules(t)
 	for stage, want := range map[string]string{
-		"prod": `functions has no tool to deploy: all 13 are examples`,
+		"prod": `functions has no tool to deploy: all 14 are examples`,
 		"prdo": `patchbay.json: there is no stage "prdo" (did you mean "prod"?); allowed: dev, examples, prod`,
 	} {
 		_, err := cdkapp.Synth(t.Context(), options(t, stage))
