@@ -17,7 +17,7 @@ type exampleCall struct {
 	failed bool
 }
 
-// exampleCalls calls every example tool at least once.
+// exampleCalls calls every example tool at least once that a server without sign-in has.
 var exampleCalls = []exampleCall{
 	{"get_weather", `{"location":"Oslo"}`, `"humidity"`, false},
 	{"get_weather", `{"location":"94105"}`, "San Francisco", false},
@@ -39,12 +39,11 @@ var exampleCalls = []exampleCall{
 	{"add_item", `{"basket_id":"bsk_nobody","sku":"APPLE"}`, "create_basket", true},
 	{"create_download_link", `{"fileId":"f_abc123"}`, "lnk_", false},
 	{"create_download_link", `{"fileId":"f_unknown"}`, "f_unknown", true},
-	{"emails.send_external", `{"to":["ada@example.com"],"subject":"s","body":"b"}`, "emails:send", true},
-	{"emails.bulk_send", `{"templateId":"tmpl_newsletter_q3","segmentId":"seg_active_customers"}`, "emails:send", true},
 	{"quote_shipping", `{"weight_kg":2,"destination":"DE"}`, "price", false},
 }
 
-// Every official client, in each of its modes, lists the example tools and calls every one of them.
+// Every official client, in each of its modes, lists the example tools of a server without sign-in and calls every one
+// of them.
 func TestEveryClientCallsEveryExampleTool(t *testing.T) {
 	t.Parallel()
 	eachClient(t, func(t *testing.T, client clients.Client) {
@@ -116,6 +115,31 @@ func TestEveryExampleToolIsCalled(t *testing.T) {
 	for _, name := range names {
 		if !slices.Contains(exampleNames(), name) {
 			t.Errorf("%s is an example that no test calls", name)
+		}
+	}
+}
+
+// On a server without sign-in nobody has permissions, so tools that ask for some do not exist there.
+func TestToolsThatAskForPermissionsAreHiddenWithoutSignIn(t *testing.T) {
+	t.Parallel()
+	anonymous, _, _ := list(t, examples.URL, "")
+	for tool, scope := range map[string]string{
+		"contacts_search": "contacts:read", "emails.send_external": "emails:send", "emails.bulk_send": "",
+	} {
+		if slices.Contains(anonymous, tool) {
+			t.Errorf("the list has %s", tool)
+		}
+		got := readAnswer(t, post(t, examples.URL, "tools/call", tool, callParams(tool, `{}`)))
+		if got.Error == nil || got.Error.Code != -32602 || got.Error.Message != "Unknown tool: "+tool {
+			t.Errorf("%s: got %+v, %s", tool, got.Error, got.Result)
+		}
+		if scope == "" {
+			continue // hidden from a caller without its scope, too
+		}
+		// The tool is there: a caller whom the other server knows is told what it needs.
+		told := decodeResult(t, caller{known.URL, reader}.call(t, tool, `{}`, ""))
+		if !told.IsError || !strings.Contains(told.text(), "needs the OAuth scopes: "+scope+".") {
+			t.Errorf("%s: a known caller got %+v", tool, told)
 		}
 	}
 }
