@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,9 +29,14 @@ func smokeCommand() *cobra.Command {
 		Short: "Check a running server from outside, in under a minute",
 		Long: `Asks the server what it is and which tools it has, calls one that says that it only reads, looks at streaming,
 at an earlier revision, and at the answers to requests that are wrong. Each check is one line: ok, failed or skipped.
-The exit status is 1 when one failed. No tool is called that does not say that it only reads.`,
+The exit status is 1 when one failed. No tool is called that does not say that it only reads.
+
+Of a server that asks for tokens, what a client without one finds out is checked first: the challenge, the metadata of
+the resource and of its authorization servers, the preflight of a page. With an access token the rest is, too. It is
+taken from the variable PATCHBAY_TOKEN, or from --token, which a shell remembers.`,
 		Example: "  patchbay smoke http://127.0.0.1:8787/mcp\n" +
-			"  patchbay smoke https://mcp.example.com/mcp --header 'Authorization: Bearer …' \\\n" +
+			"  PATCHBAY_TOKEN=$(get-a-token) patchbay smoke https://mcp.example.com/mcp\n" +
+			"  patchbay smoke https://mcp.example.com/mcp --origin https://app.example.com \\\n" +
 			`    --tool get_weather --arguments '{"location":"Oslo"}'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -40,12 +46,18 @@ The exit status is 1 when one failed. No tool is called that does not say that i
 			if options.Header, err = parseHeaders(flags.headers); err != nil {
 				return err
 			}
+			if options.Token == "" {
+				options.Token = os.Getenv("PATCHBAY_TOKEN")
+			}
 			return runSmoke(cmd, options, flags.asJSON)
 		},
 	}
 	set := command.Flags()
-	set.StringArrayVar(&flags.headers, "header", nil, "a header field of every request, as in 'Authorization: Bearer …'; "+
-		"may be repeated")
+	set.StringArrayVar(&flags.headers, "header", nil, "a header field of every request, as in 'X-Api-Key: …'; may be "+
+		"repeated")
+	set.StringVar(&options.Token, "token", "", "an access token (default the variable PATCHBAY_TOKEN)")
+	set.StringVar(&options.Origin, "origin", "", "the origin of a web page that must be let in, as "+
+		"https://app.example.com")
 	set.StringVar(&options.Tool, "tool", "", "the tool to call (default the first that only reads and whose schema gives "+
 		"arguments)")
 	set.StringVar(&flags.arguments, "arguments", "", "the arguments of --tool, as one JSON object (default what its "+

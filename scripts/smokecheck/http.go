@@ -20,6 +20,8 @@ type request struct {
 	method string
 	header http.Header
 	body   string
+	// withoutToken: the caller's Authorization is not sent.
+	withoutToken bool
 }
 
 // modern is a right request of a method, with these further params.
@@ -69,7 +71,11 @@ func (r *run) send(ctx context.Context, request request) (answer, error) {
 		return answer{}, fmt.Errorf("making the request: %w", err)
 	}
 	sent.Header = request.header.Clone()
-	response, err := r.client.Do(sent)
+	client := r.client
+	if request.withoutToken {
+		client = r.stranger
+	}
+	response, err := client.Do(sent)
 	if err != nil {
 		return answer{}, fmt.Errorf("no answer: %w", err)
 	}

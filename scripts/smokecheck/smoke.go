@@ -1,6 +1,8 @@
 // Package smokecheck checks that an MCP server which was just deployed answers as it should, from outside and with the
 // official protocol: what it offers, one call of a tool that only reads, streaming, and what it says to requests that
-// are wrong. The official Go SDK is the client; requests that no SDK would send go over plain HTTP.
+// are wrong. Of a server that asks for tokens it checks what a client finds out without one, too: the challenge, the
+// metadata of the resource and of the authorization servers. The official Go SDK is the client; requests that no SDK
+// would send go over plain HTTP.
 //
 // It calls nothing but tools that say that they only read, and takes some seconds.
 package smokecheck
@@ -13,6 +15,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"patchbay/scripts/printable"
@@ -34,8 +37,12 @@ const (
 type Options struct {
 	// URL is the MCP endpoint.
 	URL string
-	// Header is sent with every request, as for a token.
+	// Header is sent with every request; an Authorization in it, only where a token is not the question.
 	Header http.Header
+	// Token is an access token; empty means that there is none but in Header.
+	Token string
+	// Origin is that of a web page that may call, as https://app.example.com; empty means that none has to.
+	Origin string
 	// Tool is the tool to call, which must say that it only reads; empty means the first such tool whose arguments can
 	// be made from its schema. Arguments are those of Tool.
 	Tool      string
@@ -99,13 +106,21 @@ func Run(ctx context.Context, options Options, tell func(Check)) (*Report, error
 			return nil, fmt.Errorf("arguments %s; allowed: one JSON object", arguments)
 		}
 	}
+	if page, err := url.Parse(options.Origin); err != nil || options.Origin != "" &&
+		(page.Host == "" || page.Scheme+"://"+page.Host != options.Origin) {
+		return nil, fmt.Errorf("origin %q; allowed: a scheme and a host, as https://app.example.com", options.Origin)
+	}
+	if strings.ContainsFunc(options.Token, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return nil, errors.New("the token has characters that no token has") // not quoted: most of it may be right
+	}
 	if tell == nil {
 		tell = func(Check) {}
 	}
 	ctx, cancel := context.WithTimeout(ctx, runWait)
 	defer cancel()
 	began := time.Now()
-	r := &run{Options: options, endpoint: endpoint, client: newClient(options.Header), tell: tell}
+	r := &run{Options: options, endpoint: endpoint, tell: tell}
+	r.clients()
 	r.checks(ctx)
 	r.report.URL, r.report.Seconds = options.URL, time.Since(began).Seconds()
 	return &r.report, nil
@@ -115,9 +130,14 @@ func Run(ctx context.Context, options Options, tell func(Check)) (*Report, error
 type run struct {
 	Options
 	endpoint *url.URL
-	client   *http.Client
-	tell     func(Check)
-	report   Report
+	// client sends all headers that were given, stranger all but Authorization.
+	client, stranger *http.Client
+	tell             func(Check)
+	report           Report
+
+	// metadataURL is where the server says that its resource metadata is, from that check on, and metadata what is there.
+	metadataURL string
+	metadata    resourceMetadata
 
 	// tools are what the server lists, from that check on.
 	tools []listed
@@ -125,8 +145,50 @@ type run struct {
 	gatewayIsSAM bool
 }
 
-// checks runs the checks in the order in which they help: what fails first explains what fails later.
+// clients makes the two clients. A token is put where a header would have put it.
+func (r *run) clients() {
+	all := r.Header.Clone()
+	if all == nil {
+		all = http.Header{}
+	}
+	if r.Token != "" {
+		all.Set("Authorization", "Bearer "+r.Token)
+	}
+	r.Header = all
+	less := all.Clone()
+	less.Del("Authorization")
+	r.client, r.stranger = newClient(all), newClient(less)
+}
+
+// checks runs the checks in the order in which they help: what fails first explains what fails later. A server that
+// does not answer at all fails one.
 func (r *run) checks(ctx context.Context) {
+	first, err := r.send(ctx, r.withoutToken(r.modern("server/discover", nil)))
+	if err != nil {
+		r.check(ctx, "reach", "an answer", func(context.Context) (string, error) { return "", err })
+		return
+	}
+	hasToken := r.Header.Get("Authorization") != ""
+	asksForTokens := first.status == http.StatusUnauthorized || r.gatewayIsSAM && first.status == http.StatusBadGateway
+	if asksForTokens {
+		r.authorizationChecks(ctx, first)
+	}
+	if asksForTokens || r.Origin != "" {
+		r.check(ctx, "preflight", preflightExpected, r.preflight)
+	}
+	if asksForTokens && !hasToken {
+		r.check(ctx, "with a token", "the checks of a server that asks for none", func(context.Context) (string, error) {
+			return "", &skip{"needs a token: give one in PATCHBAY_TOKEN or by --token"}
+		})
+		return
+	}
+	r.usualChecks(ctx)
+	if asksForTokens {
+		r.check(ctx, "missing scope", "403 with a challenge that names what the token lacks for a tool", r.missingScope)
+	}
+}
+
+func (r *run) usualChecks(ctx context.Context) {
 	r.check(ctx, "discover", "server/discover offers revision "+Revision, r.discover)
 	r.check(ctx, "list", "tools/list gives every tool once, page by page, with ttlMs and cacheScope", r.list)
 	r.check(ctx, "call", "a tool that only reads answers without an error", r.call)
