@@ -99,9 +99,7 @@ func (s *stand) startFloor() error {
 		return fmt.Errorf("listening on the loopback interface: %w", err)
 	}
 	s.floorURL = "http://" + listener.Addr().String() + localstack.Path
-	s.floor = &http.Server{Handler: localgateway.New(localgateway.Options{
-		Path: localstack.Path, FunctionARN: front, Invoker: s.stack.Lambda(),
-	})}
+	s.floor = &http.Server{Handler: localgateway.New(localgateway.Options{FunctionARN: front, Invoker: s.stack.Lambda()})}
 	go func() { _ = s.floor.Serve(listener) }()
 	return nil
 }

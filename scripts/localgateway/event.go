@@ -61,7 +61,9 @@ type requestContext struct {
 	DeploymentID      string   `json:"deploymentId"`
 	APIID             string   `json:"apiId"`
 
-	Authorizer map[string]string `json:"authorizer,omitempty"`
+	// Authorizer has the caller: what the authorizer put into its context, as texts, its principalId, and how many
+	// milliseconds it took as integrationLatency.
+	Authorizer map[string]any `json:"authorizer,omitempty"`
 }
 
 // identity has nulls for everything that only IAM, Cognito or client certificates would fill.
@@ -87,7 +89,7 @@ const (
 	accountID = "000000000000"
 )
 
-// facts returns the event of a request without header, query and body.
+// facts returns the event of a request without its body.
 func (e *exchange) facts(resource string) proxyEvent {
 	r := e.request
 	host, _, _ := strings.Cut(r.Host, ":")
@@ -183,13 +185,14 @@ func last[M ~map[string][]string](all M) map[string]string {
 	return single
 }
 
-// readEvent completes the event with the body and encodes it; a refusal says which limit the request is over.
-func readEvent(r *http.Request, event proxyEvent) ([]byte, *refusal) {
+// readBody completes the event with the body; a refusal says which limit the request is over. API Gateway has read the
+// whole request before it asks anybody.
+func readBody(r *http.Request, event *proxyEvent) *refusal {
 	if headerSize(r) > maxHeader {
-		return nil, &headerTooLong
+		return &headerTooLong
 	}
 	if !isToken(event.HTTPMethod) {
-		return nil, &badRequest
+		return &badRequest
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
 	var tooLong *http.MaxBytesError
@@ -197,11 +200,11 @@ func readEvent(r *http.Request, event proxyEvent) ([]byte, *refusal) {
 	case errors.As(err, &tooLong):
 		// Some of the rest is read, so that the client gets to see the answer instead of a broken connection.
 		_, _ = io.CopyN(io.Discard, r.Body, maxBody)
-		return nil, &bodyTooLong
+		return &bodyTooLong
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, &bodyTooSlow
+		return &bodyTooSlow
 	case err != nil:
-		return nil, &badRequest
+		return &badRequest
 	case len(body) > 0:
 		// A body that is not UTF-8 travels in Base64, so that the dispatcher's strict reader sees the bytes and refuses
 		// them. What API Gateway does with one where no binary media types are set is not documented.
@@ -211,10 +214,10 @@ func readEvent(r *http.Request, event proxyEvent) ([]byte, *refusal) {
 		}
 		event.Body = &text
 	}
-	return encode(event), nil
+	return nil
 }
 
-func encode(event proxyEvent) []byte {
+func encode(event any) []byte {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)

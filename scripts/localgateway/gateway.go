@@ -1,11 +1,13 @@
-// Package localgateway is API Gateway on one machine: a REST API with one resource, whose streaming integration invokes
-// the dispatcher's Lambda.
+// Package localgateway is API Gateway on one machine: a REST API with a few resources, whose streaming integration
+// invokes the dispatcher's Lambda, and with a REQUEST authorizer before those that are not open.
 //
 // It does to a request and an answer what AWS does, so that what bites there bites here first: the proxy event of
 // version 1, the limits on headers, bodies and events, the integration's time-out, the header fields that are dropped
-// or renamed on either way, the gateway's own error responses, and silence about clients that leave. Not emulated:
-// stages in the path, the rate of 2 MB/s past the first 10 MB, WAF, CloudFront's header fields. Field names reach a
-// Lambda as the client wrote them; here they come in the form of net/http.
+// or renamed on either way, the gateway's own error responses, and silence about clients that leave. WWW-Authenticate is
+// among the fields that are renamed when a Lambda sends them: only the gateway's own responses carry it, as a fixed
+// text or as a value that the authorizer computed. Not emulated: stages in the path, the rate of 2 MB/s past the first
+// 10 MB, WAF, CloudFront's header fields, results of the authorizer that are kept. Field names reach a Lambda as the
+// client wrote them; here they come in the form of net/http.
 package localgateway
 
 import (
@@ -19,6 +21,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"patchbay/scripts/locallambda"
+	"patchbay/shared/gatewayresponse"
 )
 
 // An Invoker runs a function and returns when its answer begins; locallambda.Service is one. The function runs on when
@@ -29,9 +32,10 @@ type Invoker interface {
 
 // Options describe the API. Invoker and FunctionARN are required.
 type Options struct {
-	// Path is the one resource that has methods, all of them; "/mcp" when empty. Any other path answers 404.
-	Path string
-	// Invoker runs the function.
+	// Routes are the addresses that the API has; anything else answers 404. nil means the MCP endpoint with all methods,
+	// of which OPTIONS is open.
+	Routes []Route
+	// Invoker runs the functions.
 	Invoker Invoker
 	// FunctionARN names the function, with its version or alias.
 	FunctionARN string
@@ -46,9 +50,16 @@ type Options struct {
 	// all.
 	Rate  float64
 	Burst int
-	// Principals are the callers whom the gateway lets in, by their tokens; nil lets everybody in, as nobody in
-	// particular.
+	// AuthorizerARN names the function that decides on every request to a route that is not open, with its version or
+	// alias; empty for an API without an authorizer, which lets everybody in, as nobody in particular.
+	AuthorizerARN string
+	// AuthorizerTimeout bounds the wait for the authorizer; 0 means 30 seconds.
+	AuthorizerTimeout time.Duration
+	// Principals stand in for the authorizer: the callers whom the gateway lets in, by their tokens. nil has none; it
+	// means nothing beside AuthorizerARN.
 	Principals Principals
+	// Responses say what the gateway's own responses carry, challenges above all.
+	Responses gatewayresponse.Options
 	// Logger gets one record for each answer that the gateway gave itself and each stream that broke; nil is
 	// slog.Default().
 	Logger *slog.Logger
@@ -84,8 +95,11 @@ func NewServer(options Options) *http.Server {
 // New returns the API as a handler for an http.Server, which has to bound the reading of header fields itself: see
 // NewServer.
 func New(options Options) http.Handler {
-	if options.Path == "" {
-		options.Path = "/mcp"
+	if options.Routes == nil {
+		options.Routes = endpointRoutes()
+	}
+	if options.AuthorizerTimeout == 0 {
+		options.AuthorizerTimeout = authorizerTimeout
 	}
 	if options.Timeout == 0 {
 		options.Timeout = defaultTimeout
@@ -100,7 +114,15 @@ func New(options Options) http.Handler {
 		options.Logger = slog.Default()
 	}
 	options.Timeout = min(options.Timeout, maxTimeout)
-	g := &gateway{Options: options, limiter: rate.NewLimiter(rate.Inf, 0)}
+	g := &gateway{
+		Options: options, limiter: rate.NewLimiter(rate.Inf, 0), responses: newResponseTable(options.Responses),
+	}
+	switch {
+	case options.AuthorizerARN != "":
+		g.authorizer = lambdaAuthorizer{options.Invoker, options.AuthorizerARN}
+	case options.Principals != nil:
+		g.authorizer = options.Principals
+	}
 	if options.Rate > 0 {
 		g.limiter = rate.NewLimiter(rate.Limit(options.Rate), options.Burst)
 	}
@@ -113,14 +135,18 @@ func New(options Options) http.Handler {
 type gateway struct {
 	Options
 	limiter *rate.Limiter
+	// authorizer is nil where everybody is let in.
+	authorizer authorizer
+	responses  responseTable
 }
 
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	e := newExchange(w, r, g.Logger)
+	e := g.newExchange(w, r)
 	// It holds for refusals too, after which net/http reads on. A writer of another kind than a connection's has none.
 	connection := http.NewResponseController(w)
 	_ = connection.SetReadDeadline(e.begun.Add(g.BodyTimeout))
-	if r.URL.Path != g.Path {
+	route, found := g.route(method(r), r.URL.Path)
+	if !found {
 		e.refuse(unknownRoute)
 		return
 	}
@@ -128,24 +154,18 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.refuse(throttled)
 		return
 	}
-	event := e.facts(g.Path)
-	if g.Principals != nil {
-		caller, known := g.Principals.authorize(r)
-		if !known {
-			e.refuse(unauthorized)
-			return
-		}
-		event.RequestContext.Authorizer = caller
-	}
-	payload, refused := readEvent(r, event)
-	if refused != nil {
+	e.event = e.facts(route.Path)
+	if refused := readBody(r, &e.event); refused != nil {
 		e.refuse(*refused)
 		return
 	}
 	// net/http reads on to see when the client leaves, from the beginning where there is no body; a deadline that passed
 	// would look like that.
 	_ = connection.SetReadDeadline(time.Time{})
-	g.integrate(e, payload)
+	if g.authorizer != nil && !route.Open && !g.admit(e) {
+		return
+	}
+	g.integrate(e, encode(e.event))
 }
 
 // integrate invokes the function and passes its answer on. The deadline and the client's departure end the listening,
@@ -188,10 +208,16 @@ type exchange struct {
 	writer  http.ResponseWriter
 	request *http.Request
 	log     *slog.Logger
+	// event is what the functions get to know of the request, as far as it is known.
+	event     proxyEvent
+	responses responseTable
 }
 
-func newExchange(w http.ResponseWriter, r *http.Request, log *slog.Logger) *exchange {
-	e := &exchange{id: uuid.NewString(), begun: time.Now(), writer: w, request: r, log: log}
+func (g *gateway) newExchange(w http.ResponseWriter, r *http.Request) *exchange {
+	e := &exchange{
+		id: uuid.NewString(), begun: time.Now(), writer: w, request: r, log: g.Logger, responses: g.responses,
+	}
 	e.trace = traceID(r.Header.Get("X-Amzn-Trace-Id"), e.begun)
+	e.event.RequestContext.RequestID = e.id
 	return e
 }

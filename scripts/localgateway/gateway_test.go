@@ -22,6 +22,7 @@ import (
 
 	"patchbay/scripts/build"
 	"patchbay/scripts/locallambda"
+	"patchbay/shared/gatewayresponse"
 )
 
 // The tests run one real Lambda, testdata/probe, behind the gateway.
@@ -222,7 +223,7 @@ func TestGatewayResponses(t *testing.T) {
 		status  int
 	}{
 		{"unknown route", Options{}, func(r *http.Request) { r.URL.Path = "/other" }, unknownRoute, 404},
-		{"other path", Options{Path: "/tools"}, func(*http.Request) {}, unknownRoute, 404},
+		{"other path", Options{Routes: []Route{{Path: "/tools"}}}, func(*http.Request) {}, unknownRoute, 404},
 		{"header too long", Options{}, func(r *http.Request) { r.Header.Set("X-Long", strings.Repeat("x", 10240)) },
 			headerTooLong, 431},
 		{"body too long", Options{}, sized(maxBody + 1), bodyTooLong, 413},
@@ -250,13 +251,26 @@ func TestGatewayResponses(t *testing.T) {
 	}
 }
 
-// checkRefused checks the answer against what the deployed API says: an error of the protocol that names the request,
-// or the text of what API Gateway refuses before there is one.
+// checkRefused checks the answer against what the deployed API says, when it has no authorizer: an error of the protocol
+// that names the request, or the text of what API Gateway refuses before there is one.
 func checkRefused(t *testing.T, response *http.Response, want refusal, status int) {
 	t.Helper()
+	checkRefusedBy(t, response, gatewayresponse.Options{}, want, status)
+}
+
+// checkRefusedBy is checkRefused for an API with other responses, where they do not depend on the caller.
+func checkRefusedBy(
+	t *testing.T, response *http.Response, options gatewayresponse.Options, want refusal, status int,
+) {
+	t.Helper()
 	body, id := readAll(t, response), response.Header.Get("X-Amzn-Requestid")
-	if response.StatusCode != status || body != want.body(id) {
-		t.Errorf("got %d %s, want %d %s", response.StatusCode, body, status, want.body(id))
+	deployed := gatewayresponse.For(options).Of(want.response)
+	wantBody := want.text
+	if want.response != "" {
+		wantBody = deployed.Body(id, nil)
+	}
+	if response.StatusCode != status || body != wantBody {
+		t.Errorf("got %d %s, want %d %s", response.StatusCode, body, status, wantBody)
 	}
 	if kind := response.Header.Get("X-Amzn-Errortype"); kind != want.kind {
 		t.Errorf("x-amzn-ErrorType %q, want %q", kind, want.kind)
@@ -272,7 +286,7 @@ func checkRefused(t *testing.T, response *http.Response, want refusal, status in
 		said.Error.Data.RequestID != id {
 		t.Errorf("%v in %s; want an error that names %q", err, body, id)
 	}
-	for name, expression := range responses.Of(want.response).Header() {
+	for name, expression := range deployed.Header() {
 		if got, value := response.Header.Get(name), strings.Trim(expression, "'"); got != value {
 			t.Errorf("%s: %q, want %q", name, got, value)
 		}

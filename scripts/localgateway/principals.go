@@ -2,11 +2,11 @@ package localgateway
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -14,7 +14,7 @@ import (
 	"patchbay/shared/principal"
 )
 
-// Principals maps bearer tokens to callers. It lets the gateway play an authorizer while there is no authorization
+// Principals maps bearer tokens to callers. It lets the gateway play an authorizer where there is no authorization
 // server; the tokens are what they stand in a file, and guard nothing.
 type Principals map[string]principal.Principal
 
@@ -71,28 +71,39 @@ func checkPrincipal(token string, who principal.Principal) error {
 	return nil
 }
 
-// authorize returns the context that an authorizer would give for the request's bearer token; false when the request
-// has no token, more than one, or one that nobody has.
-func (p Principals) authorize(r *http.Request) (map[string]string, bool) {
-	values := r.Header.Values("Authorization")
+// authorize answers as an authorizer does: it allows the whole API to the caller whose bearer token the request has, and
+// nothing to a request without a token, with more than one, or with one that nobody has.
+func (p Principals) authorize(_ context.Context, event authorizerEvent) ([]byte, error) {
+	values := event.MultiValueHeaders["Authorization"]
 	if len(values) != 1 {
-		return nil, false
+		return nil, errUnauthorized
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
 	who, known := p[token]
 	if !strings.EqualFold(scheme, "Bearer") || !known {
-		return nil, false
+		return nil, errUnauthorized
 	}
-	context := map[string]string{"principalId": who.Key(), "scopes": strings.Join(who.Scopes, " ")}
+	return encode(map[string]any{
+		"principalId": who.Key(),
+		"policyDocument": map[string]any{"Version": "2012-10-17", "Statement": []any{map[string]string{
+			"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": "*",
+		}}},
+		"context": contextOf(who),
+	}), nil
+}
+
+// contextOf is what the dispatcher reads of a caller.
+func contextOf(who principal.Principal) map[string]string {
+	facts := map[string]string{"scopes": strings.Join(who.Scopes, " ")}
 	for name, value := range map[string]string{
 		"subject": who.Subject, "issuer": who.Issuer, "clientId": who.ClientID, "acr": who.ACR, "tenant": who.Tenant,
 	} {
 		if value != "" {
-			context[name] = value
+			facts[name] = value
 		}
 	}
 	if who.AuthTime != 0 {
-		context["authTime"] = strconv.FormatInt(who.AuthTime, 10)
+		facts["authTime"] = strconv.FormatInt(who.AuthTime, 10)
 	}
-	return context, true
+	return facts
 }

@@ -62,6 +62,10 @@ func TestCallersAreKnownByTheirTokens(t *testing.T) {
 			if err := json.Unmarshal([]byte(readAll(t, response)), &event); err != nil {
 				t.Fatal(err)
 			}
+			if latency, is := event.RequestContext.Authorizer["integrationLatency"].(float64); !is || latency < 0 {
+				t.Errorf("no integrationLatency in %v", event.RequestContext.Authorizer)
+			}
+			delete(event.RequestContext.Authorizer, "integrationLatency")
 			if diff := cmp.Diff(test.want, event.RequestContext.Authorizer); diff != "" {
 				t.Errorf("authorizer (-want +got):\n%s", diff)
 			}

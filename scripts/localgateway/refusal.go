@@ -3,7 +3,6 @@ package localgateway
 import (
 	"io"
 	"net/http"
-	"strings"
 
 	"patchbay/shared/gatewayresponse"
 )
@@ -31,11 +30,16 @@ var (
 	// AWS says 403 Missing Authentication Token for a route that does not exist; the deployed API maps it to 404.
 	unknownRoute      = answered("MissingAuthenticationTokenException", gatewayresponse.MissingAuthenticationToken)
 	unauthorized      = answered("UnauthorizedException", gatewayresponse.Unauthorized)
+	accessDenied      = answered("AccessDeniedException", gatewayresponse.AccessDenied)
 	throttled         = answered("TooManyRequestsException", gatewayresponse.Throttled)
 	eventTooLong      = answered("BadRequestException", gatewayresponse.RequestTooLarge)
 	integrationFailed = answered("InternalServerErrorException", gatewayresponse.IntegrationFailure)
 	badAnswer         = answered("InternalServerErrorException", gatewayresponse.ConfigurationError)
 	timedOut          = answered("InternalServerErrorException", gatewayresponse.IntegrationTimeout)
+
+	authorizerFailed        = answered("AuthorizerFailureException", gatewayresponse.AuthorizerFailure)
+	authorizerMisconfigured = answered("AuthorizerConfigurationException", gatewayresponse.AuthorizerConfiguration)
+
 	// A type of its own would set the status; the default one leaves it.
 	badRequest    = refusal{status: 400, kind: "BadRequestException", response: gatewayresponse.Default4XX}
 	headerTooLong = refusal{status: 431, text: "HTTP header is larger than 10240 bytes."}
@@ -43,35 +47,43 @@ var (
 	bodyTooSlow   = refusal{status: 408, text: "Request Timeout"}
 )
 
-var responses = gatewayresponse.For(gatewayresponse.Options{})
+// statuses are the same for every API.
+var statuses = gatewayresponse.For(gatewayresponse.Options{})
 
 func answered(kind, response string) refusal {
-	return refusal{status: responses.Of(response).Status, kind: kind, response: response}
+	return refusal{status: statuses.Of(response).Status, kind: kind, response: response}
 }
 
-// body is what the client with that request id reads.
-func (r refusal) body(id string) string {
-	if r.response == "" {
-		return r.text
-	}
-	return responses.Of(r.response).Body(id, nil)
-}
-
+// refuse answers with a gateway response. What it says of the request and of the caller is what the event has of them.
 func (e *exchange) refuse(with refusal) {
-	body := with.body(e.id)
-	e.log.Info("gateway response", "requestId", e.id, "method", e.request.Method, "path", e.request.URL.Path,
-		"status", with.status, "body", body)
 	header := e.writer.Header()
-	header.Set("Content-Type", "text; charset=utf-8")
-	if with.response != "" {
-		for name, expression := range responses.Of(with.response).Header() {
-			header.Set(name, strings.Trim(expression, "'"))
-		}
+	body := with.text
+	if with.response == "" {
+		header.Set("Content-Type", "text; charset=utf-8")
+	} else {
+		body = e.respond(header, e.responses[with.response])
 		header.Set("X-Amzn-Errortype", with.kind)
 		e.stamp(header)
 	}
+	e.log.Info("gateway response", "requestId", e.id, "method", e.request.Method, "path", e.request.URL.Path,
+		"status", with.status, "body", body)
 	e.writer.WriteHeader(with.status)
 	_, _ = io.WriteString(e.writer, body) // a client that has left is nobody to tell
+}
+
+// respond sets the header of a gateway response and returns its body.
+func (e *exchange) respond(header http.Header, response response) string {
+	known := e.event.RequestContext.decoded()
+	for name, expression := range response.header {
+		if value, has := expression.value(e.event.MultiValueHeaders, known); has {
+			header.Set(name, value)
+		}
+	}
+	caller := map[string]string{}
+	for name := range e.event.RequestContext.Authorizer {
+		caller[name], _ = contextText(known, []string{"authorizer", name})
+	}
+	return response.Body(e.id, caller)
 }
 
 // stamp adds the fields by which a response is found in AWS's logs.

@@ -320,7 +320,6 @@ func (s *Stack) startFunctions(ctx context.Context) (dispatcher string, err erro
 func (s *Stack) serveGateway(listener net.Listener, dispatcher string) {
 	s.URL = "http://" + reachable(listener.Addr().String()) + Path
 	s.gateway = localgateway.NewServer(localgateway.Options{
-		Path:        Path,
 		FunctionARN: dispatcher,
 		Invoker:     s.lambda,
 		Principals:  s.options.Principals,
