@@ -24,6 +24,11 @@ const runWithin = 2 * time.Minute
 // Script is what a client does after it has connected and listed the tools.
 type Script struct {
 	Calls []Call `json:"calls"`
+	// Consent is the answer of a person whom the server asks to confirm, where the client can ask one; false declares no
+	// such person.
+	Consent bool `json:"consent,omitempty"`
+	// SignIn lets the client go through its own OAuth flow when the server asks for a token; nil leaves it without.
+	SignIn *SignIn `json:"signIn,omitempty"`
 }
 
 // Call is one call of a tool.
@@ -33,6 +38,16 @@ type Call struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Progress asks for progress notifications, where the client can.
 	Progress bool `json:"progress,omitempty"`
+	// PauseSeconds is how long the client waits before the call, so that a token expires.
+	PauseSeconds float64 `json:"pauseSeconds,omitempty"`
+}
+
+// pause waits as long as the call says.
+func (c Call) pause(ctx context.Context) {
+	select {
+	case <-time.After(time.Duration(c.PauseSeconds * float64(time.Second))):
+	case <-ctx.Done():
+	}
 }
 
 // Report is what a client saw.
@@ -106,14 +121,20 @@ func Each(t *testing.T, root string, required bool, test func(t *testing.T, clie
 // Call runs the client with a script of these calls and fails the test when the client could not connect or list.
 func (c Client) Call(t *testing.T, url string, calls ...Call) Report {
 	t.Helper()
+	return c.Play(t, url, Script{Calls: calls})
+}
+
+// Play runs the client with the script and fails the test when the client could not connect or list.
+func (c Client) Play(t *testing.T, url string, script Script) Report {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), runWithin)
 	defer cancel()
-	report, err := c.Run(ctx, url, Script{Calls: calls})
+	report, err := c.Run(ctx, url, script)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(report.Calls) != len(calls) {
-		t.Fatalf("%s reported %d calls, want %d", c.Name, len(report.Calls), len(calls))
+	if len(report.Calls) != len(script.Calls) {
+		t.Fatalf("%s reported %d calls, want %d", c.Name, len(report.Calls), len(script.Calls))
 	}
 	return report
 }

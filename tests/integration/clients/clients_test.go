@@ -80,7 +80,7 @@ func TestMissingRuntimesAreNamed(t *testing.T) {
 
 func TestProgramsThatFailAreErrors(t *testing.T) {
 	t.Parallel()
-	_, err := run(t.Context(), nil, nil, "sh", "-c", "echo out; echo what went wrong >&2; exit 3")
+	_, err := process{}.run(t.Context(), "sh", "-c", "echo out; echo what went wrong >&2; exit 3")
 	if err == nil || !strings.Contains(err.Error(), "what went wrong") {
 		t.Errorf("error %v", err)
 	}

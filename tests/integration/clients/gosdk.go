@@ -20,11 +20,21 @@ func goClients() []Client {
 func goRun(version string) func(ctx context.Context, url string, script Script) (Report, error) {
 	return func(ctx context.Context, url string, script Script) (Report, error) {
 		seen := &progressLog{}
-		client := mcp.NewClient(&mcp.Implementation{Name: "patchbay-tests", Version: "1.0.0"}, &mcp.ClientOptions{
-			ProgressNotificationHandler: seen.add,
-		})
-		session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url},
-			&mcp.ClientSessionOptions{ProtocolVersion: version})
+		options := &mcp.ClientOptions{ProgressNotificationHandler: seen.add}
+		if script.Consent {
+			options.ElicitationHandler = goConsent
+		}
+		client := mcp.NewClient(&mcp.Implementation{Name: "patchbay-tests", Version: "1.0.0"}, options)
+		transport := &mcp.StreamableClientTransport{Endpoint: url}
+		if script.SignIn != nil {
+			handler, end, err := goAuthorization(*script.SignIn)
+			if err != nil {
+				return Report{}, err
+			}
+			defer end()
+			transport.OAuthHandler = handler
+		}
+		session, err := client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
 		if err != nil {
 			return Report{}, fmt.Errorf("connecting the Go client: %w", err)
 		}
@@ -40,6 +50,7 @@ func goRun(version string) func(ctx context.Context, url string, script Script) 
 			report.Tools = append(report.Tools, tool.Name)
 		}
 		for i, call := range script.Calls {
+			call.pause(ctx)
 			report.Calls = append(report.Calls, goCall(ctx, session, call, token(i)))
 		}
 		// The SDK hands notifications over in the background; closing the session waits for that.
@@ -51,6 +62,11 @@ func goRun(version string) func(ctx context.Context, url string, script Script) 
 		}
 		return report, nil
 	}
+}
+
+// goConsent is a person who lets a call run.
+func goConsent(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"confirm": true}}, nil
 }
 
 // token is the progress token of a call by its place in the script.

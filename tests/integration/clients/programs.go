@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // folder is where this package lies in the repository.
@@ -68,38 +67,19 @@ func reporting(interpreter, program, mode string) func(context.Context, string, 
 		if err != nil {
 			return report, fmt.Errorf("encoding the script: %w", err)
 		}
-		output, err := run(ctx, nil, input, interpreter, program, url, mode)
+		p := process{input: input, asks: visitLine}
+		if script.SignIn != nil {
+			p.visit = script.SignIn.Visit
+		}
+		output, err := p.run(ctx, interpreter, program, url, mode)
 		if err != nil {
 			return report, err
 		}
-		if err := json.Unmarshal(output, &report); err != nil {
+		if err := json.Unmarshal(lastLine(output), &report); err != nil {
 			return report, fmt.Errorf("decoding what %s printed: %w: %.300q", filepath.Base(program), err, output)
 		}
 		return report, nil
 	}
-}
-
-// run returns what a program printed on its standard output; the error carries what it printed on the other.
-func run(ctx context.Context, env []string, input []byte, name string, args ...string) ([]byte, error) {
-	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = append(cmd.Environ(), env...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &stdout, &stderr
-	// A grandchild that holds the pipes must not keep a cancelled run waiting.
-	cmd.WaitDelay = 5 * time.Second
-	if err := cmd.Run(); err != nil {
-		return stdout.Bytes(), fmt.Errorf("running %s: %w: %s", filepath.Base(args[0]), err, lastLines(stderr.String()))
-	}
-	return stdout.Bytes(), nil
-}
-
-func lastLines(text string) string {
-	const most = 2000
-	text = strings.TrimSpace(text)
-	if len(text) > most {
-		return "…" + text[len(text)-most:]
-	}
-	return text
 }
 
 func inspectors(root string) []Client {
@@ -118,7 +98,7 @@ func inspectors(root string) []Client {
 	}
 }
 
-// inspector is the Inspector's CLI, which makes one request per run.
+// inspector is the Inspector's CLI, which makes one request per run, and keeps tokens between runs in its home.
 type inspector struct {
 	node, program string
 	options       []string
@@ -131,28 +111,37 @@ func (i inspector) run(ctx context.Context, url string, script Script) (Report, 
 		return report, fmt.Errorf("making a home for the Inspector: %w", err)
 	}
 	defer os.RemoveAll(home)
+	session := inspectorSession{inspector: i, home: home, url: url, signIn: script.SignIn}
 	var list struct {
 		Tools []struct{ Name string }
 	}
-	if err := i.request(ctx, home, url, &list, "--method", "tools/list"); err != nil {
+	if err := session.request(ctx, &list, "--method", "tools/list"); err != nil {
 		return report, err
 	}
 	for _, tool := range list.Tools {
 		report.Tools = append(report.Tools, tool.Name)
 	}
 	for _, call := range script.Calls {
-		report.Calls = append(report.Calls, i.call(ctx, home, url, call))
+		call.pause(ctx)
+		report.Calls = append(report.Calls, session.call(ctx, call))
 	}
 	return report, nil
 }
 
-func (i inspector) call(ctx context.Context, home, url string, call Call) CallReport {
+// inspectorSession is what the runs for one script share.
+type inspectorSession struct {
+	inspector
+	home, url string
+	signIn    *SignIn
+}
+
+func (i inspectorSession) call(ctx context.Context, call Call) CallReport {
 	report := CallReport{Tool: call.Tool}
 	arguments := string(call.Arguments)
 	if arguments == "" {
 		arguments = "{}"
 	}
-	err := i.request(ctx, home, url, &report.Result,
+	err := i.request(ctx, &report.Result,
 		"--method", "tools/call", "--tool-name", call.Tool, "--tool-args-json", arguments)
 	// A result that says isError is printed like any other and then ends the program with a status of its own.
 	if err != nil && len(report.Result) == 0 {
@@ -162,10 +151,14 @@ func (i inspector) call(ctx context.Context, home, url string, call Call) CallRe
 }
 
 // request makes one request; result gets the JSON-RPC result.
-func (i inspector) request(ctx context.Context, home, url string, result any, options ...string) error {
-	args := []string{i.program, "--cli", "--server-url", url, "--transport", "http", "--format", "json", "--quiet"}
-	args = append(append(args, i.options...), options...)
-	output, failure := run(ctx, []string{"HOME=" + home}, nil, i.node, args...)
+func (i inspectorSession) request(ctx context.Context, result any, options ...string) error {
+	args := []string{i.program, "--cli", "--server-url", i.url, "--transport", "http", "--format", "json", "--quiet"}
+	p := process{env: []string{"HOME=" + i.home}}
+	if i.signIn != nil {
+		p = i.attended(p)
+		args = append(args, "--callback-url", "http://127.0.0.1:0"+CallbackPath)
+	}
+	output, failure := p.run(ctx, i.node, append(append(args, i.options...), options...)...)
 	if len(bytes.TrimSpace(output)) == 0 {
 		return failure
 	}
@@ -177,4 +170,19 @@ func (i inspector) request(ctx context.Context, home, url string, result any, op
 		envelope.Result = output
 	}
 	return errors.Join(failure, json.Unmarshal(envelope.Result, result))
+}
+
+// attended gives the program a person: the Inspector signs in only where it may open a browser, and asks on the terminal
+// before it wants more scopes. The browser that it opens is none; the person reads the URL that it prints, too.
+func (i inspectorSession) attended(p process) process {
+	p.env = append(p.env, "MCP_AUTO_OPEN_ENABLED=true", "BROWSER=true")
+	p.input = []byte("y\n")
+	p.visit, p.asks = i.signIn.Visit, navigateLine
+	return p
+}
+
+// navigateLine finds the URL that the Inspector asks to open.
+func navigateLine(line []byte) string {
+	_, url, _ := strings.Cut(string(line), "Please navigate to: ")
+	return strings.TrimSpace(url)
 }
