@@ -20,7 +20,7 @@ func TestCreate(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		arguments map[string]any
-		subject   string
+		caller    principal.Principal
 		want      output
 	}{
 		"least": {
@@ -32,7 +32,7 @@ func TestCreate(t *testing.T) {
 				"project": "docs", "title": "Écrire <b>田中</b> & 🙂", "description": "a\nb", "priority": "high",
 				"assignee": "me",
 			},
-			subject: "priya",
+			caller: trackertest.SignedIn("priya"),
 			want: output{Key: "DOCS-1", Title: "Écrire <b>田中</b> & 🙂", Status: tracker.Open, Priority: tracker.High,
 				Assignee: "Priya Natarajan"},
 		},
@@ -45,7 +45,7 @@ func TestCreate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			client := trackertest.Start(t, nil)
-			caller := tooltest.Options{Principal: principal.Principal{Subject: test.subject}}
+			caller := tooltest.Options{Principal: test.caller}
 			got := tooltest.Structured[output](t, tooltest.Call(t, create(client), test.arguments, caller))
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("output (-want +got):\n%s", diff)

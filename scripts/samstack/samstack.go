@@ -25,7 +25,6 @@ import (
 	"patchbay/scripts/pytools"
 	"patchbay/scripts/smtpsink"
 	"patchbay/scripts/standins"
-	"patchbay/scripts/trackerapi"
 	"patchbay/shared/handle"
 	"patchbay/shared/ledger"
 	"patchbay/shared/registry"
@@ -259,7 +258,7 @@ func (s *Stack) startData(ctx context.Context) error {
 	}
 	s.database, s.DatabaseURL, s.db = database, database.URL, localdb.Client(database.URL)
 	s.databaseAddr = strings.TrimPrefix(database.URL, "http://")
-	tracker, err := s.serve(trackerapi.New(trackerapi.Options{Token: standins.TrackerToken}))
+	tracker, err := s.serve(standins.Tracker(""))
 	if err != nil {
 		return err
 	}

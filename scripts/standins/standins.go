@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"patchbay/scripts/trackerapi"
 )
 
 // SecretsFile is the git-ignored file, beside go.mod, with secrets for local use: {"name": "value"}.
@@ -16,6 +18,19 @@ const SecretsFile = "secrets.local.json"
 
 // TrackerToken is what the stand-in of the issue tracker takes as the service's credential. It guards nothing.
 const TrackerToken = "local-tracker-token"
+
+// Tracker is the stand-in of the issue tracker. The users of a local authorization server, if its issuer is given, are
+// two of the tracker's users, so that "me" means somebody: ada is Priya Natarajan there, and bob is Chidi Okafor.
+func Tracker(issuer string) *trackerapi.API {
+	options := trackerapi.Options{Token: TrackerToken}
+	if issuer != "" {
+		options.Identities = map[string][]trackerapi.Identity{
+			"priya": {{Issuer: issuer, Subject: "ada"}},
+			"chidi": {{Issuer: issuer, Subject: "bob"}},
+		}
+	}
+	return trackerapi.New(options)
+}
 
 // Systems say where the stand-ins are, and what the developer has set.
 type Systems struct {

@@ -47,7 +47,15 @@ var (
 	}
 )
 
-func seeded(now func() time.Time) *store {
+// SeedIssuer is the authorization server at which every user of the seed data has a sign-in.
+const SeedIssuer = "https://login.example.com/"
+
+// SeedIdentity is a user's sign-in there. Its subject is opaque, as most servers make them: it has nothing of the login.
+func SeedIdentity(login string) Identity {
+	return Identity{Issuer: SeedIssuer, Subject: seedID("subject", login)}
+}
+
+func seeded(now func() time.Time, identities map[string][]Identity) *store {
 	s := &store{
 		now:      now,
 		projects: map[string]Project{},
@@ -57,7 +65,10 @@ func seeded(now func() time.Time) *store {
 	}
 	for _, user := range seedUsers {
 		id := seedID("user", user.login)
-		s.users[id] = User{ID: id, Login: user.login, Email: user.login + "@example.com", Name: user.name}
+		s.users[id] = User{
+			ID: id, Login: user.login, Email: user.login + "@example.com", Name: user.name,
+			Identities: append([]Identity{SeedIdentity(user.login)}, identities[user.login]...),
+		}
 	}
 	for _, project := range seedProjects {
 		id := seedID("project", project.key)

@@ -41,6 +41,15 @@ type User struct {
 	Login string `json:"login"`
 	Email string `json:"email"`
 	Name  string `json:"name"`
+	// Identities are the sign-ins that are the user's, which whoever runs the tracker has linked to the account.
+	Identities []Identity `json:"identities"`
+}
+
+// Identity is a sign-in at an authorization server: its issuer, and what that calls the person. Neither says anything
+// without the other.
+type Identity struct {
+	Issuer  string `json:"issuer"`
+	Subject string `json:"subject"`
 }
 
 // Issue is an issue as the API shows it.

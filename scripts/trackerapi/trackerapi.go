@@ -2,7 +2,7 @@
 // of functions/ stand in front of, for the local stack and for tests. It is not part of what is deployed.
 //
 //	GET    /v2/projects                      all projects, by key
-//	GET    /v2/users                         all users, by login
+//	GET    /v2/users                         all users, by login, with the sign-ins that are linked to them
 //	GET    /v2/projects/{id}/issues          a project's issues, newest first; filters: state, assignee_id
 //	POST   /v2/projects/{id}/issues          create: title, description, priority (default 2), assignee_id
 //	GET    /v2/issues/{id}                   one issue, with the transitions that its state allows
@@ -39,6 +39,8 @@ const maxBody = 1 << 20
 type Options struct {
 	// Token is what callers send as bearer token. An API without a token refuses everybody.
 	Token string
+	// Identities are sign-ins of users, by login, beside the one of SeedIdentity that each has.
+	Identities map[string][]Identity
 	// MaxPerPage is how many items a page holds at most; 0 means the constant of that name.
 	MaxPerPage int
 	// Now is the clock behind created_at and updated_at; nil means time.Now.
@@ -64,7 +66,7 @@ func New(options Options) *API {
 	}
 	api := &API{
 		mux:     http.NewServeMux(),
-		store:   seeded(options.Now),
+		store:   seeded(options.Now, options.Identities),
 		token:   sha256.Sum256([]byte(options.Token)),
 		open:    options.Token != "",
 		perPage: options.MaxPerPage,

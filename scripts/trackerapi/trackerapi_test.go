@@ -255,3 +255,27 @@ func create(t *testing.T, url string) int {
 	}
 	return issue.Number
 }
+
+// Users come with the sign-ins that are theirs, those that the options add behind the seed's own.
+func TestIdentities(t *testing.T) {
+	t.Parallel()
+	more := trackerapi.Identity{Issuer: "https://id.example.org", Subject: "ada"}
+	api := trackerapi.New(trackerapi.Options{Token: token, Identities: map[string][]trackerapi.Identity{"priya": {more}}})
+	var users list[trackerapi.User]
+	call(t, api, "GET", "/v2/users", "", &users)
+	subjects := map[string]bool{}
+	for _, user := range users.Data {
+		want := []trackerapi.Identity{trackerapi.SeedIdentity(user.Login)}
+		if user.Login == "priya" {
+			want = append(want, more)
+		}
+		if diff := cmp.Diff(want, user.Identities); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", user.Login, diff)
+		}
+		subject := user.Identities[0].Subject
+		if subjects[subject] || strings.Contains(subject, user.Login) {
+			t.Errorf("the subject of %s is %q, which is another's or tells the login", user.Login, subject)
+		}
+		subjects[subject] = true
+	}
+}

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"patchbay/shared/tool"
@@ -32,8 +31,6 @@ var (
 	errConflict       = errors.New("the tracker's data changed meanwhile")
 	errOutcomeUnknown = errors.New("the tracker did not confirm the change")
 )
-
-var errNoToken = errors.New("reading secret " + SecretName)
 
 // answer is what came back for one request.
 type answer struct {
@@ -128,17 +125,15 @@ func (c *Client) roundTrip(ctx context.Context, method string, path []string, qu
 
 func (c *Client) request(ctx context.Context, method string, path []string, query url.Values, body []byte,
 ) (*http.Request, error) {
-	token, err := c.secrets.Get(ctx, SecretName)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoToken, err)
-	}
 	at := c.base.JoinPath(path...)
 	at.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, method, at.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(token.Reveal()))
+	if err := c.authorize(ctx, request); err != nil {
+		return nil, err
+	}
 	request.Header.Set("Accept", "application/json")
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")

@@ -9,24 +9,21 @@ import (
 	"patchbay/shared/tool"
 )
 
-// Me is the word for the caller.
-const Me = "me"
-
 // User is a user of the tracker.
 type User struct {
 	ID    string `json:"id"`
 	Login string `json:"login"`
 	Email string `json:"email"`
 	Name  string `json:"name"`
+	// Identities are the sign-ins that the tracker has linked to the user.
+	Identities []Identity `json:"identities"`
 }
 
 func (u User) identity() string { return u.ID }
 
 // named reports whether text is the user's login, e-mail address or full name, letters' case aside.
-func (u User) named(text string) bool { return u.signsInAs(text) || strings.EqualFold(u.Name, text) }
-
-func (u User) signsInAs(text string) bool {
-	return strings.EqualFold(u.Login, text) || strings.EqualFold(u.Email, text)
+func (u User) named(text string) bool {
+	return strings.EqualFold(u.Login, text) || strings.EqualFold(u.Email, text) || strings.EqualFold(u.Name, text)
 }
 
 func (u User) String() string { return u.Name + " (" + u.Login + ")" }
@@ -64,19 +61,6 @@ func (all Users) Find(who string, caller principal.Principal) (User, error) {
 	}
 	return User{}, tool.Fail(CodeAmbiguousUser, "%d users are named %q: %s. Give the login.", len(found), who,
 		enumerate(found.strings()))
-}
-
-func (all Users) caller(caller principal.Principal) (User, error) {
-	if caller.Subject == "" {
-		return User{}, tool.Fail(CodeUnknownCaller, "%q needs a caller who has signed in, and this call is anonymous. "+
-			"Name a user instead: %s.", Me, enumerate(all.strings()))
-	}
-	found := all.where(func(u User) bool { return u.signsInAs(caller.Subject) })
-	if len(found) != 1 {
-		return User{}, tool.Fail(CodeUnknownCaller, "The caller is no user of the tracker, so %q means nobody. "+
-			"Name a user instead: %s.", Me, enumerate(all.strings()))
-	}
-	return found[0], nil
 }
 
 // Name is how to name a user so that Find finds them: the full name, or the login where several share the name. It is

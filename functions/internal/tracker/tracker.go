@@ -6,9 +6,12 @@
 //
 // # Who "me" is
 //
-// "me" is the tracker user whose login or e-mail address equals the subject of the caller's access token ("sub"),
-// letters' case aside. So the authorization server must use one of the two as its subject, and be the only issuer that
-// the server trusts. The API itself is called with a credential of this service, never with the caller's.
+// "me" is the tracker user to whom the tracker itself links the caller's sign-in: its users have identities, pairs of
+// an issuer and a subject, which are the "iss" and "sub" of the caller's access token. Whoever runs the tracker links
+// them, by hand, at the first sign-in there or by provisioning. Where nobody is linked, and for a client that acts for no
+// person, "me" is nobody.
+//
+// The API itself is called with a credential of this service, never with the caller's token.
 package tracker
 
 import (
@@ -21,9 +24,6 @@ import (
 
 	"patchbay/shared/secret"
 )
-
-// SecretName is the secret that holds the API's bearer token.
-const SecretName = "tracker_api_token"
 
 // Codes of the failures that this package makes; a tool's contract declares those that it can meet. All but
 // CodeOutcomeUnknown mean that nothing was changed.

@@ -11,6 +11,7 @@ import (
 
 	"patchbay/functions/internal/tracker"
 	"patchbay/scripts/trackerapi"
+	"patchbay/shared/principal"
 	"patchbay/shared/secret"
 )
 
@@ -45,6 +46,12 @@ func Client(t testing.TB, url string) *tracker.Client {
 		t.Fatal(err)
 	}
 	return client
+}
+
+// SignedIn is a user of the seed data who has signed in with a client.
+func SignedIn(login string) principal.Principal {
+	known := trackerapi.SeedIdentity(login)
+	return principal.Principal{Issuer: known.Issuer, Subject: known.Subject, ClientID: "a-client"}
 }
 
 // Status answers every request with a status, a body that no tool may show, and headers (names and values in turn).
