@@ -1,0 +1,138 @@
+// Package issuer reads what authorization servers publish of themselves: documents behind addresses that a deployment's
+// settings lead to, fetched with bounds on time and size. The authorizer finds keys by them, the front document is made
+// of them.
+package issuer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"patchbay/shared/authorization"
+)
+
+const (
+	// attemptTime bounds one request, from the connection to the last byte: these documents are small and static.
+	attemptTime = 3 * time.Second
+	// MaxMetadataBytes bounds a metadata document; those of large providers have some 4 KB.
+	MaxMetadataBytes = 256 << 10
+)
+
+// NewClient returns a client for Get. It follows no redirects: where a document is, the settings or the document before
+// say, and nobody else.
+func NewClient() *http.Client {
+	return &http.Client{
+		Timeout:       attemptTime,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// Get returns the JSON document at an address. The error names the address; it is a *StatusError for an answer with
+// another status than 200.
+func Get(ctx context.Context, client *http.Client, address string, maxBytes int64) (json.RawMessage, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("fetching %q: %w", address, err)
+	}
+	request.Header.Set("Accept", "application/json")
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("fetching %s: %w", address, withoutAddress(err))
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, &StatusError{Address: address, Status: response.StatusCode}
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer of %s: %w", address, err)
+	}
+	if int64(len(body)) > maxBytes {
+		return nil, fmt.Errorf("the answer of %s has more than %d bytes", address, maxBytes)
+	}
+	if !json.Valid(body) {
+		return nil, fmt.Errorf("the answer of %s is not JSON", address)
+	}
+	return body, nil
+}
+
+// StatusError is an answer that is not the document.
+type StatusError struct {
+	Address string
+	Status  int
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s answers with status %d", e.Address, e.Status)
+}
+
+// withoutAddress takes off what net/http puts before an error: method and address, which are named already.
+func withoutAddress(err error) error {
+	if asked, ok := errors.AsType[*url.Error](err); ok {
+		return asked.Err
+	}
+	return err
+}
+
+// Metadata is an authorization server's metadata document. Sources: RFC 8414, section 2; OpenID Connect Discovery 1.0,
+// section 3.
+type Metadata struct {
+	Issuer                string `json:"issuer"`
+	AuthorizationEndpoint string `json:"authorization_endpoint"`
+	TokenEndpoint         string `json:"token_endpoint"`
+	JWKSURI               string `json:"jwks_uri"`
+	// Raw is the whole document, a JSON object.
+	Raw json.RawMessage `json:"-"`
+}
+
+// Discover fetches the metadata document of an issuer from whichever of its addresses has it. The document must name
+// exactly this issuer (RFC 8414, section 3.3); what else is in it is not checked.
+func Discover(ctx context.Context, client *http.Client, of *authorization.Issuer) (*Metadata, error) {
+	var failures []error
+	for _, address := range addresses(of.URL) {
+		metadata, err := discoverAt(ctx, client, address, of.URL)
+		if err == nil {
+			return metadata, nil
+		}
+		failures = append(failures, err)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, fmt.Errorf("fetching the metadata of issuer %s: %w", of.URL, errors.Join(failures...))
+}
+
+func discoverAt(ctx context.Context, client *http.Client, address, issuer string) (*Metadata, error) {
+	body, err := Get(ctx, client, address, MaxMetadataBytes)
+	if err != nil {
+		return nil, err
+	}
+	metadata := &Metadata{Raw: body}
+	if err := json.Unmarshal(body, metadata); err != nil {
+		return nil, fmt.Errorf("decoding the answer of %s: %w", address, err)
+	}
+	if metadata.Issuer != issuer {
+		return nil, fmt.Errorf("the document at %s is that of issuer %q", address, metadata.Issuer)
+	}
+	return metadata, nil
+}
+
+// addresses are where an issuer's metadata may be, the likeliest first: OpenID Connect Discovery's is where all
+// providers that there are presets for have it; then RFC 8414's own, whose well-known part stands before the issuer's
+// path.
+func addresses(issuer string) []string {
+	issuer = strings.TrimSuffix(issuer, "/")
+	all := []string{issuer + authorization.OpenIDMetadataPath}
+	u, err := url.Parse(issuer)
+	if err != nil {
+		return all
+	}
+	origin := strings.TrimSuffix(issuer, u.EscapedPath())
+	return append(all, origin+authorization.ServerMetadataPath+u.EscapedPath())
+}
