@@ -25,11 +25,11 @@ import (
 	"patchbay/shared/gatewayresponse"
 )
 
-// The tests run one real Lambda, testdata/probe, behind the gateway.
+// The tests run two real Lambdas: testdata/probe behind the gateway, and testdata/judge, which decides who may call it.
 var (
-	lambdas  *locallambda.Service
-	probe    string // its ARN
-	probeDir string
+	lambdas      *locallambda.Service
+	probe, judge string // their ARNs
+	probeDir     string
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -41,7 +41,9 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	err = build.Go(context.Background(), build.GoOptions{
-		ModuleDir: "../..", OutDir: dir, Packages: []string{"./scripts/localgateway/testdata/probe"},
+		ModuleDir: "../..", OutDir: dir, Packages: []string{
+			"./scripts/localgateway/testdata/probe", "./scripts/localgateway/testdata/judge",
+		},
 	})
 	if err != nil {
 		panic(err)
@@ -50,6 +52,12 @@ func run(m *testing.M) int {
 	lambdas = locallambda.New(locallambda.Options{})
 	defer lambdas.Close()
 	probe, err = lambdas.Deploy(locallambda.Function{Name: "probe", Dir: probeDir, Timeout: time.Minute})
+	if err != nil {
+		panic(err)
+	}
+	judge, err = lambdas.Deploy(locallambda.Function{
+		Name: "judge", Dir: filepath.Join(dir, "judge"), Timeout: time.Minute,
+	})
 	if err != nil {
 		panic(err)
 	}
