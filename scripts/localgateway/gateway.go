@@ -3,11 +3,13 @@
 //
 // It does to a request and an answer what AWS does, so that what bites there bites here first: the proxy event of
 // version 1, the limits on headers, bodies and events, the integration's time-out, the header fields that are dropped
-// or renamed on either way, the gateway's own error responses, and silence about clients that leave. WWW-Authenticate is
-// among the fields that are renamed when a Lambda sends them: only the gateway's own responses carry it, as a fixed
-// text or as a value that the authorizer computed. Not emulated: stages in the path, the rate of 2 MB/s past the first
-// 10 MB, WAF, CloudFront's header fields, results of the authorizer that are kept. Field names reach a Lambda as the
-// client wrote them; here they come in the form of net/http.
+// or renamed on either way, the gateway's own error responses, and silence about clients that leave. One of the fields
+// that are renamed when a Lambda sends them is WWW-Authenticate: only the gateway's own responses carry it, as a fixed
+// text or as a value that the authorizer computed.
+//
+// Not emulated: stages in the path, the rate of 2 MB/s past the first 10 MB, WAF, CloudFront's header fields, results of
+// an authorizer that are kept. Field names reach a Lambda as the client wrote them; here they come in the form of
+// net/http.
 package localgateway
 
 import (

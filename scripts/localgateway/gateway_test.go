@@ -259,8 +259,8 @@ func TestGatewayResponses(t *testing.T) {
 	}
 }
 
-// checkRefused checks the answer against what the deployed API says, when it has no authorizer: an error of the protocol
-// that names the request, or the text of what API Gateway refuses before there is one.
+// checkRefused checks the answer against what the deployed API says, when it has no authorizer: an error of the
+// protocol that names the request, or the text of what API Gateway refuses before there is one.
 func checkRefused(t *testing.T, response *http.Response, want refusal, status int) {
 	t.Helper()
 	checkRefusedBy(t, response, gatewayresponse.Options{}, want, status)

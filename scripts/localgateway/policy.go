@@ -87,11 +87,11 @@ func parsePolicy(raw json.RawMessage) (policy, error) {
 	var version string
 	if given := document["Version"]; given != nil {
 		if err := json.Unmarshal(given, &version); err != nil || version != "2012-10-17" && version != "2008-10-17" {
-			return policy{}, fmt.Errorf("Version is %s; allowed: 2012-10-17, 2008-10-17", given)
+			return policy{}, fmt.Errorf("the member Version is %s; allowed: 2012-10-17, 2008-10-17", given)
 		}
 	}
 	if document["Statement"] == nil {
-		return policy{}, errors.New("no Statement")
+		return policy{}, errors.New("no member Statement")
 	}
 	var raws []json.RawMessage
 	if err := json.Unmarshal(document["Statement"], &raws); err != nil {
@@ -119,16 +119,16 @@ func parseStatement(raw json.RawMessage) (statement, error) {
 	case `"Deny"`:
 		s.deny = true
 	default:
-		return statement{}, fmt.Errorf("Effect is %s; allowed: \"Allow\", \"Deny\"", effect)
+		return statement{}, fmt.Errorf("the member Effect is %s; allowed: \"Allow\", \"Deny\"", effect)
 	}
 	if s.actions, err = texts(given["Action"]); err != nil {
-		return statement{}, fmt.Errorf("Action: %w", err)
+		return statement{}, fmt.Errorf("the member Action: %w", err)
 	}
 	for i, action := range s.actions {
 		s.actions[i] = strings.ToLower(action)
 	}
 	if s.resources, err = texts(given["Resource"]); err != nil {
-		return statement{}, fmt.Errorf("Resource: %w", err)
+		return statement{}, fmt.Errorf("the member Resource: %w", err)
 	}
 	for _, resource := range s.resources {
 		if len(resource) > maxResource {

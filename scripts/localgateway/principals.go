@@ -71,8 +71,8 @@ func checkPrincipal(token string, who principal.Principal) error {
 	return nil
 }
 
-// authorize answers as an authorizer does: it allows the whole API to the caller whose bearer token the request has, and
-// nothing to a request without a token, with more than one, or with one that nobody has.
+// authorize answers as an authorizer does: it allows the whole API to the caller whose bearer token the request has.
+// A request without a token, with more than one, or with one that nobody has, has to sign in.
 func (p Principals) authorize(_ context.Context, event authorizerEvent) ([]byte, error) {
 	values := event.MultiValueHeaders["Authorization"]
 	if len(values) != 1 {
