@@ -58,6 +58,10 @@ const (
 // sampled is the part of calls that X-Ray's default rule records, at more than a few calls a second.
 const sampled = 0.05
 
+// cacheHits is the part of calls that would find the authorizer's answer in API Gateway's cache, were it on: an agent
+// calls several times within the five minutes that such an answer is kept by default.
+const cacheHits = 0.9
+
 // Workload is what calls are like.
 type Workload struct {
 	// ToolMS and ToolMB are the tool's billed duration and its memory.
@@ -65,6 +69,8 @@ type Workload struct {
 	// OverheadMS is how long the dispatcher runs beside the tool's duration, and DispatcherMB its memory. It waits for
 	// the tool, and is billed for that.
 	OverheadMS, DispatcherMB float64
+	// AuthorizerMS and AuthorizerMB are the authorizer's billed duration and its memory. Lambda bills whole milliseconds.
+	AuthorizerMS, AuthorizerMB float64
 	// ResultKB is the size of a recorded result, compressed; LogKB what gateway, dispatcher and tool log of a call;
 	// AnswerKB the size of an answer.
 	ResultKB, LogKB, AnswerKB float64
@@ -82,7 +88,7 @@ const (
 // Typical is a tool that asks something else over HTTP.
 func Typical() Workload {
 	return Workload{
-		ToolMS: 100, ToolMB: 256, OverheadMS: 15, DispatcherMB: 256,
+		ToolMS: 100, ToolMB: 256, OverheadMS: 15, DispatcherMB: 256, AuthorizerMS: 2, AuthorizerMB: 256,
 		ResultKB: 1, LogKB: 2, AnswerKB: 4, Tools: 10, Alarms: 15, Secrets: 1,
 	}
 }
@@ -91,6 +97,7 @@ func Typical() Workload {
 func (w Workload) Check() error {
 	for name, value := range map[string]float64{
 		"the tool's duration": w.ToolMS, "the tool's memory": w.ToolMB, "the dispatcher's memory": w.DispatcherMB,
+		"the authorizer's duration": w.AuthorizerMS, "the authorizer's memory": w.AuthorizerMB,
 	} {
 		if value <= 0 {
 			return fmt.Errorf("%s is %g; allowed: above 0", name, value)
@@ -128,7 +135,13 @@ func (w Workload) Calls() []Row {
 
 // Further is what comes on top for a million calls.
 func (w Workload) Further() []Row {
+	authorizer := lambdaRequest.USD + duration(w.AuthorizerMS, w.AuthorizerMB)
 	return []Row{
+		{fmt.Sprintf("the authorizer, %g ms at %g MB, with its requests", w.AuthorizerMS, w.AuthorizerMB), authorizer},
+		{
+			fmt.Sprintf("what a cache of its answers would save of that, with %g %% hits; it is off", 100*cacheHits),
+			-cacheHits * authorizer,
+		},
 		{
 			fmt.Sprintf("recorded calls (idempotency), results of %g KB", w.ResultKB),
 			recordedReads*tableRead.USD + (recordedWrites+units(w.ResultKB, 1))*tableWrite.USD,

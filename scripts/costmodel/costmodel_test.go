@@ -21,6 +21,13 @@ func TestTypicalCall(t *testing.T) {
 	if got := further["recorded calls (idempotency), results of 1 KB"]; got != 2 {
 		t.Errorf("recording costs %g, want 1 read and 3 writes: 2.00", got)
 	}
+	if got := further["the authorizer, 2 ms at 256 MB, with its requests"]; got < 0.2 || got > 0.21 {
+		t.Errorf("an authorizer costs %g, want 0.20 for its requests and less than a cent for 2 ms", got)
+	}
+	saved := further["what a cache of its answers would save of that, with 90 % hits; it is off"]
+	if saved > -0.18 || saved < -0.19 {
+		t.Errorf("a cache saves %g, want nine tenths of the authorizer's cost", saved)
+	}
 	if got := further["log lines of 2 KB"]; got != 1 {
 		t.Errorf("logs cost %g, want 1", got)
 	}

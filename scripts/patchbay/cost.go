@@ -62,6 +62,9 @@ a cold start beside its duration are left out.`, costmodel.Region, costmodel.AsO
 	flags.Float64Var(&work.ToolMB, "tool-mb", work.ToolMB, "the tool's memory")
 	flags.Float64Var(&work.OverheadMS, "overhead-ms", work.OverheadMS, "how long the dispatcher runs beside the tool")
 	flags.Float64Var(&work.DispatcherMB, "dispatcher-mb", work.DispatcherMB, "the dispatcher's memory")
+	flags.Float64Var(&work.AuthorizerMS, "authorizer-ms", work.AuthorizerMS, "the authorizer's billed duration, whole "+
+		"milliseconds")
+	flags.Float64Var(&work.AuthorizerMB, "authorizer-mb", work.AuthorizerMB, "the authorizer's memory")
 	flags.StringVar(&figures, "figures", "", "a file of ./scripts/bench --json, for --overhead-ms")
 	flags.Float64Var(&work.ResultKB, "result-kb", work.ResultKB, "the size of a recorded result, compressed")
 	flags.Float64Var(&work.LogKB, "log-kb", work.LogKB, "what a call leaves in the logs")
