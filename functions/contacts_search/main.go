@@ -1,5 +1,6 @@
 // Command contacts_search is a tool that finds people outside the organization. Their addresses are personal data, so
-// its contract asks for a scope: as the one read-only example that does, it is why every sign-in asks for contacts:read.
+// its contract asks for a scope: as the one read-only example that does, it is why every sign-in asks for
+// contacts:read.
 package main
 
 import (

@@ -50,7 +50,8 @@ var (
 // SeedIssuer is the authorization server at which every user of the seed data has a sign-in.
 const SeedIssuer = "https://login.example.com/"
 
-// SeedIdentity is a user's sign-in there. Its subject is opaque, as most servers make them: it has nothing of the login.
+// SeedIdentity is a user's sign-in there. Its subject is opaque, as most servers make them: it has nothing of the
+// login.
 func SeedIdentity(login string) Identity {
 	return Identity{Issuer: SeedIssuer, Subject: seedID("subject", login)}
 }

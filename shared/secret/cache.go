@@ -15,6 +15,9 @@ const (
 	// DefaultStale is how much longer a Cache gives out a secret while its source is out of order: a tool that could
 	// work should not stop with Secrets Manager, and a secret that was withdrawn should not live on for long.
 	DefaultStale = time.Hour
+	// rejectPause is for how long after it was read a secret that is said not to work is not read again: one that is
+	// wrong for good must not make every call ask the source.
+	rejectPause = 30 * time.Second
 	// stalePause is how long a source that was out of order is left alone, so that not every call waits for it.
 	stalePause = 15 * time.Second
 )
@@ -91,6 +94,20 @@ func (c *Cache) Get(ctx context.Context, name string) (Value, error) {
 			return other.value, other.err
 		}
 	}
+}
+
+// Reject says that a secret which Get returned does not work, as when it was replaced a moment ago: the next Get asks
+// the source. A secret that was read in the last half minute, or is not the remembered one any more, stays.
+func (c *Cache) Reject(name string, value Value) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now()
+	entry, ok := c.kept[name]
+	if !ok || entry.within(now, rejectPause) || entry.value.Reveal() != value.Reveal() {
+		return
+	}
+	entry.at = now.Add(-c.ttl)
+	c.kept[name] = entry
 }
 
 // begin returns the remembered secret, or else the request to make oneself, or the one to wait for.

@@ -129,6 +129,44 @@ func TestClockSetBack(t *testing.T) {
 	get(t, a, "a", "two")
 }
 
+// A secret that does not work is read again before its time, but not for every call that it fails.
+func TestRejectedSecretIsReadAgain(t *testing.T) {
+	t.Parallel()
+	a := newAged(secret.CacheOptions{})
+	get(t, a, "a", "one")
+	a.source.text = "two"
+	one := secret.NewValue("one")
+	a.now = a.now.Add(29 * time.Second)
+	a.Reject("a", one)
+	get(t, a, "a", "one")
+	a.now = a.now.Add(time.Second)
+	a.Reject("a", secret.NewValue("another"))
+	a.Reject("b", one)
+	get(t, a, "a", "one")
+	a.Reject("a", one)
+	get(t, a, "a", "two")
+	a.Reject("a", secret.NewValue("two"))
+	a.Reject("a", one)
+	get(t, a, "a", "two")
+	if a.source.asked != 2 {
+		t.Errorf("asked %d times, want twice", a.source.asked)
+	}
+}
+
+// Where the source is out of order when a secret does not work, that one is all there is.
+func TestRejectedSecretServesThroughAnOutage(t *testing.T) {
+	t.Parallel()
+	a := newAged(secret.CacheOptions{})
+	get(t, a, "a", "one")
+	a.source.err = errOutage
+	a.now = a.now.Add(time.Minute)
+	a.Reject("a", secret.NewValue("one"))
+	get(t, a, "a", "one")
+	if a.source.asked != 2 {
+		t.Errorf("asked %d times, want twice", a.source.asked)
+	}
+}
+
 // leaving is a source that answers the first caller only when that one has left.
 type leaving struct {
 	asked chan struct{}

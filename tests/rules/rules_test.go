@@ -104,8 +104,10 @@ func TestFunctionsStandAlone(t *testing.T) {
 func TestWhatIsNotLinked(t *testing.T) {
 	t.Parallel()
 	const aws, cdk = "github.com/aws/aws-sdk-go-v2", "github.com/aws/aws-cdk-go"
+	const oauth = "golang.org/x/oauth2"
 	rules := []struct{ within, banned, why string }{
 		{"patchbay/shared/tool", aws, "a plain tool must stay small and start fast; what needs AWS is a package of its own"},
+		{"patchbay/shared/tool", oauth, "only a tool that calls an API with tokens of its own imports package upstream"},
 		{"patchbay/functions/", cdk, "the CDK is for deploying; linked into a function it would multiply its size"},
 		{"patchbay/dispatcher", cdk, "the CDK is for deploying; linked into the dispatcher it would multiply its size"},
 		{"patchbay/scripts/", cdk,
@@ -167,7 +169,7 @@ func TestOnlyMainReadsTheEnvironment(t *testing.T) {
 func TestExportedNamesOfTheAuthorsAPIAreDocumented(t *testing.T) {
 	t.Parallel()
 	authors := []string{"patchbay/shared/tool", "patchbay/shared/tool/tooltest", "patchbay/shared/secret",
-		"patchbay/shared/principal", "patchbay/shared/invoke", "patchbay/shared/mcp"}
+		"patchbay/shared/upstream", "patchbay/shared/principal", "patchbay/shared/invoke", "patchbay/shared/mcp"}
 	for _, p := range packages(t) {
 		if !slices.Contains(authors, p.ImportPath) {
 			continue

@@ -14,8 +14,8 @@ import (
 	"patchbay/shared/secret"
 )
 
-// "me" is whoever the tracker links to the issuer and the subject, both to the letter. What anybody could be called at a
-// server of their own, or could give as their name, is nothing.
+// "me" is whoever the tracker links to the issuer and the subject, both to the letter. What anybody could be called
+// at a server of their own, or could give as their name, is nothing.
 func TestMe(t *testing.T) {
 	t.Parallel()
 	users, err := trackertest.Start(t, nil).Users(t.Context())

@@ -8,8 +8,8 @@
 //
 // "me" is the tracker user to whom the tracker itself links the caller's sign-in: its users have identities, pairs of
 // an issuer and a subject, which are the "iss" and "sub" of the caller's access token. Whoever runs the tracker links
-// them, by hand, at the first sign-in there or by provisioning. Where nobody is linked, and for a client that acts for no
-// person, "me" is nobody.
+// them, by hand, at the first sign-in there or by provisioning. Where nobody is linked, and for a client that acts
+// for no person, "me" is nobody.
 //
 // The API itself is called with a credential of this service, never with the caller's token.
 package tracker
