@@ -31,7 +31,7 @@ func (o Options) check() error {
 				"like https://app.example.com", origin))
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults, o.checkAuth())...)
 }
 
 // checkTools refuses what could not be built, run or published, before anything is built.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,6 +46,13 @@ func (s *Stack) build(ctx context.Context) error {
 		Packages:    []string{dispatcherPackage},
 		Files:       map[string][]string{"dispatcher": {filepath.Join(s.options.Functions, "server.json")}},
 	}
+	if s.protected() {
+		options.Packages = append(options.Packages, authorizerPackage)
+		for _, name := range []string{"dispatcher", "authorizer"} {
+			options.Files[name] = append(options.Files[name], s.authorizationPath())
+		}
+	}
+	functions := len(options.Packages)
 	for _, tool := range s.set.Tools {
 		pkg, err := s.goPackage(tool)
 		if err != nil {
@@ -54,7 +62,7 @@ func (s *Stack) build(ctx context.Context) error {
 			options.Packages = append(options.Packages, pkg)
 		}
 	}
-	fmt.Fprintf(s.options.Progress, "building the dispatcher and %d functions\n", len(options.Packages)-1)
+	fmt.Fprintf(s.options.Progress, "building the dispatcher and %d functions\n", len(options.Packages)-functions)
 	if err := build.Go(ctx, options); err != nil {
 		return err
 	}
@@ -225,6 +233,7 @@ func (d *deployment) dispatcher() (string, error) {
 		"AWS_ENDPOINT_URL_LAMBDA":   d.LambdaURL,
 		"AWS_ENDPOINT_URL_DYNAMODB": d.DatabaseURL,
 	}
+	maps.Copy(environment, d.authorizationVariables())
 	if len(d.options.Origins) > 0 {
 		environment["PATCHBAY_ORIGINS"] = strings.Join(d.options.Origins, " ")
 	}

@@ -1,6 +1,7 @@
 // Package localstack runs a whole Patchbay server on one machine, without Docker and without an AWS account: the real
 // dispatcher and the real functions on a local Lambda service, the catalogue in a DynamoDB engine, and a gateway in
-// front that does what API Gateway does.
+// front that does what API Gateway does. On request callers need access tokens, which the real authorizer checks, and an
+// authorization server gives them out.
 package localstack
 
 import (
@@ -18,13 +19,16 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"patchbay/scripts/localauth"
 	"patchbay/scripts/localdb"
 	"patchbay/scripts/localgateway"
 	"patchbay/scripts/locallambda"
 	"patchbay/scripts/smtpsink"
 	"patchbay/scripts/standins"
 	"patchbay/scripts/trackerapi"
+	"patchbay/shared/authorization"
 	"patchbay/shared/contract"
+	"patchbay/shared/gatewayresponse"
 	"patchbay/shared/handle"
 	"patchbay/shared/ledger"
 	"patchbay/shared/registry"
@@ -67,7 +71,17 @@ type Options struct {
 	PageTools, PageBytes int
 	// LookupEnv gives the settings that contracts leave to the deployment, by name; nil means none.
 	LookupEnv func(string) (string, bool)
-	// Principals are the callers whom the gateway lets in, by their bearer tokens; nil lets everybody in, as nobody.
+	// Authorization says whose access tokens callers need; nil for those of the server that Auth starts, or for none.
+	Authorization *authorization.Config
+	// Auth starts an authorization server beside the stack, whose tokens callers need: AuthGeneric or AuthCognito. Empty
+	// starts none. What Authorization says holds beside it, other issuers too.
+	Auth string
+	// AuthServer says how that server is started: its address, users, how long tokens live. The stack fills in what it
+	// knows itself: the resource, the folder of Node packages, where the log goes, and where they are nil, all scopes
+	// that the contracts have.
+	AuthServer localauth.Options
+	// Principals are the callers whom the gateway lets in, by their bearer tokens, where there is no authorization
+	// server; nil lets everybody in, as nobody.
 	Principals localgateway.Principals
 	// Progress gets a line for each step that takes long; nil drops them.
 	Progress io.Writer
@@ -88,6 +102,10 @@ type Stack struct {
 	Functions map[string]string
 	// Warnings are what is worth knowing of the contracts.
 	Warnings contract.Problems
+	// Authorization is whose tokens callers need, with all that was left out filled in; nil where they need none.
+	Authorization *authorization.Config
+	// AuthServer is the authorization server that Options.Auth started, with its issuer and its users; nil for none.
+	AuthServer *localauth.Server
 
 	options Options
 	module  string
@@ -101,8 +119,10 @@ type Stack struct {
 	servers []*http.Server
 	// programs are how functions are run that are no bootstrap.
 	programs map[*contract.Tool]*program
-	lock     *os.File
-	logs     *logs
+	// responses are what the gateway's own responses carry.
+	responses gatewayresponse.Options
+	lock      *os.File
+	logs      *logs
 	// announced is the file that says where the stack is; empty before it runs.
 	announced string
 	once      sync.Once
@@ -150,6 +170,7 @@ func (s *Stack) start(ctx context.Context) error {
 			listener.Close()
 		}
 	}()
+	s.URL = "http://" + reachable(listener.Addr().String()) + Path
 	if err := s.load(); err != nil {
 		return err
 	}
@@ -162,18 +183,21 @@ func (s *Stack) start(ctx context.Context) error {
 	if err := s.installModules(ctx); err != nil {
 		return err
 	}
+	if err := s.authorize(ctx); err != nil {
+		return err
+	}
 	if err := s.build(ctx); err != nil {
 		return err
 	}
 	if err := s.startDatabase(ctx); err != nil {
 		return err
 	}
-	dispatcher, err := s.startFunctions(ctx)
+	dispatcher, authorizer, err := s.startFunctions(ctx)
 	if err != nil {
 		return err
 	}
 	closeListener = false
-	s.serveGateway(listener, dispatcher)
+	s.serveGateway(listener, dispatcher, authorizer)
 	return s.announce()
 }
 
@@ -280,51 +304,57 @@ func (s *Stack) serve(handler http.Handler) (string, error) {
 	return "http://" + listener.Addr().String(), nil
 }
 
-func (s *Stack) startFunctions(ctx context.Context) (dispatcher string, err error) {
+func (s *Stack) startFunctions(ctx context.Context) (dispatcher, authorizer string, err error) {
 	s.lambda = locallambda.New(locallambda.Options{Log: s.line, Begin: s.begin})
 	if s.LambdaURL, err = s.serve(s.lambda); err != nil {
-		return "", err
+		return "", "", err
 	}
 	tracker, err := s.serve(trackerapi.New(trackerapi.Options{Token: standins.TrackerToken}))
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if err := s.startMail(); err != nil {
-		return "", err
+		return "", "", err
 	}
 	deployment := deployment{Stack: s, systems: standins.Systems{
 		TrackerURL: tracker, MailAddress: s.mail.Address, LookupEnv: s.options.LookupEnv,
 	}}
 	publications, err := deployment.tools()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	publisher := s.Publisher()
 	settings := registry.Settings{MaxCallSeconds: maxCallSeconds(s.answerWithin(s.set.Tools))}
 	if err := publisher.Configure(ctx, settings); err != nil {
-		return "", fmt.Errorf("setting how long a call may take: %w", err)
+		return "", "", fmt.Errorf("setting how long a call may take: %w", err)
 	}
 	if _, err := publisher.Publish(ctx, Source, publications); err != nil {
-		return "", fmt.Errorf("publishing the catalogue: %w", err)
+		return "", "", fmt.Errorf("publishing the catalogue: %w", err)
 	}
 	if _, err := publisher.Prune(ctx); err != nil {
-		return "", fmt.Errorf("pruning the catalogue: %w", err)
+		return "", "", fmt.Errorf("pruning the catalogue: %w", err)
 	}
 	s.Functions = map[string]string{}
 	for _, publication := range publications {
 		s.Functions[publication.Tool.Name] = publication.Function
 	}
-	return deployment.dispatcher()
+	if authorizer, err = deployment.authorizer(); err != nil {
+		return "", "", fmt.Errorf("deploying the authorizer: %w", err)
+	}
+	dispatcher, err = deployment.dispatcher()
+	return dispatcher, authorizer, err
 }
 
-func (s *Stack) serveGateway(listener net.Listener, dispatcher string) {
-	s.URL = "http://" + reachable(listener.Addr().String()) + Path
+func (s *Stack) serveGateway(listener net.Listener, dispatcher, authorizer string) {
 	s.gateway = localgateway.NewServer(localgateway.Options{
-		FunctionARN: dispatcher,
-		Invoker:     s.lambda,
-		Principals:  s.options.Principals,
-		Timeout:     s.answerWithin(s.set.Tools),
-		Access:      s.access,
+		Routes:        s.routes(),
+		FunctionARN:   dispatcher,
+		AuthorizerARN: authorizer,
+		Responses:     s.responses,
+		Invoker:       s.lambda,
+		Principals:    s.options.Principals,
+		Timeout:       s.answerWithin(s.set.Tools),
+		Access:        s.access,
 	})
 	go func() { _ = s.gateway.Serve(listener) }()
 }
@@ -388,6 +418,9 @@ func (s *Stack) Close() {
 		}
 		if s.mail != nil {
 			s.mail.Close()
+		}
+		if s.AuthServer != nil {
+			s.AuthServer.Close()
 		}
 		if s.engine != nil {
 			s.engine.Close()

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"patchbay/scripts/localgateway"
 	"patchbay/scripts/localstack"
 	"patchbay/scripts/printable"
 )
@@ -23,16 +22,17 @@ import (
 func localCommand() *cobra.Command {
 	var root string
 	options := localstack.Options{LookupEnv: os.LookupEnv, CacheTTL: new(time.Duration)}
-	var principals string
+	var who callers
 	command := &cobra.Command{
 		Use:   "local",
 		Short: "Run the whole server on this machine, without Docker and without an AWS account",
 		Long: `Builds every function, starts a DynamoDB engine that keeps its data on disk, publishes the catalogue, and runs
 the dispatcher and the functions on a local Lambda service behind a gateway that does what API Gateway does.
 One Ctrl-C ends it all.`,
-		Example: "  patchbay local --addr 127.0.0.1:9000 --functions ./functions",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+		Example: `  patchbay local --addr 127.0.0.1:9000 --functions ./functions
+  patchbay local --auth           # with an authorization server, where two users sign in`,
+		Args: who.arguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if options.Functions == "" {
 				module, err := moduleRoot(root)
 				if err != nil {
@@ -40,10 +40,8 @@ One Ctrl-C ends it all.`,
 				}
 				options.Functions = filepath.Join(module, "functions")
 			}
-			if principals != "" {
-				if options.Principals, err = localgateway.ReadPrincipals(principals); err != nil {
-					return err
-				}
+			if err := who.apply(&options); err != nil {
+				return err
 			}
 			return runLocal(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), options)
 		},
@@ -61,8 +59,7 @@ One Ctrl-C ends it all.`,
 	flags.StringVar(&options.CacheScope, "cache-scope", "", "who may share lists: public or private (default public)")
 	flags.StringArrayVar(&options.Origins, "origin", nil, "an origin whose web pages may call the server, as in "+
 		"https://app.example.com, beside those of this machine; may be repeated")
-	flags.StringVar(&principals, "principals", "", "a JSON file of callers by bearer token, {\"TOKEN\": {\"subject\", "+
-		"\"scopes\": [] …}}: only they may call (default everybody may, as nobody in particular)")
+	who.flags(command)
 	flags.IntVar(&options.PageTools, "page-tools", 0, "the most tools in one page of tools/list (default 1000)")
 	rootFlag(command, &root)
 	flags.IntVar(&options.PageBytes, "page-bytes", 0, "the most bytes in one page of tools/list (default 1 MiB)")
@@ -81,13 +78,23 @@ func runLocal(ctx context.Context, out, errOut io.Writer, options localstack.Opt
 		fmt.Fprintln(errOut, warning)
 	}
 	fmt.Fprintf(out, "ready: %s\n", stack.URL)
-	fmt.Fprint(out, callHelp(stack.URL, stack.Functions))
+	help := callHelp(stack.URL, stack.Functions)
+	if stack.Authorization != nil {
+		help = signInHelp(stack)
+	}
+	fmt.Fprint(out, help)
+	var signInEnded <-chan struct{}
+	if stack.AuthServer != nil {
+		signInEnded = stack.AuthServer.Done()
+	}
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(errOut, "stopping")
 		return nil
 	case <-stack.Done():
 		return errors.New("the DynamoDB engine ended by itself")
+	case <-signInEnded:
+		return errors.New("the authorization server ended by itself")
 	}
 }
 
@@ -107,7 +114,7 @@ func logTo(w io.Writer) func(string, []byte) {
 func callHelp(url string, functions map[string]string) string {
 	const meta = `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 	tool, arguments := exampleCall(functions)
-	return strings.NewReplacer("URL", url, "META", meta, "TOOL", tool, "ARGUMENTS", arguments).Replace(`
+	return strings.NewReplacer("INSPECTOR", inspector, "URL", url, "META", meta, "TOOL", tool, "ARGUMENTS", arguments).Replace(`
 List the tools:
 
   curl -s URL -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
@@ -123,7 +130,7 @@ Call one:
 
 Connect the MCP Inspector:
 
-  npx -y @modelcontextprotocol/inspector@2.12.0 --cli URL --transport http --method tools/list
+  INSPECTOR --cli URL --transport http --method tools/list
 
 Stop with Ctrl-C.
 `)
