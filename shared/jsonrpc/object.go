@@ -16,6 +16,15 @@ type Member struct {
 	Value json.RawMessage
 }
 
+// Unambiguous says whether data is one JSON value that every reader understands alike: UTF-8, no key twice in one
+// object, nested at most MaxDepth deep. It is for what is no message but comes from outside, too.
+func Unambiguous(data []byte) error {
+	if err := validate(data); err != nil {
+		return err
+	}
+	return unambiguous(data)
+}
+
 // Members splits a valid JSON object into its members, in order. A key that comes twice is refused, since readers
 // differ in which one counts (RFC 8259, section 4).
 func Members(object json.RawMessage) ([]Member, error) {
