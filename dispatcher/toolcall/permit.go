@@ -24,8 +24,8 @@ func (c *call) authorize() reply {
 			"run. Sign in again with all of them, or ask an operator to grant them.",
 			c.Params.Name, c.asked(rules.Permissions), c.asked(lack.Scopes))
 	}
-	return c.toolError(outcomeForbidden, "Calling %s needs the OAuth scopes: %s. This caller lacks: %s. It also needs %s. "+
-		"Nothing has run. Sign in again with all of that, or ask an operator to grant it.",
+	return c.toolError(outcomeForbidden, "Calling %s needs the OAuth scopes: %s. This caller lacks: %s. It also needs "+
+		"%s. Nothing has run. Sign in again with all of that, or ask an operator to grant it.",
 		c.Params.Name, c.asked(rules.Permissions), c.asked(lack.Scopes), c.signIn(lack))
 }
 

@@ -20,46 +20,60 @@ import (
 const (
 	// attemptTime bounds one request, from the connection to the last byte: these documents are small and static.
 	attemptTime = 3 * time.Second
-	// MaxMetadataBytes bounds a metadata document; those of large providers have some 4 KB.
-	MaxMetadataBytes = 256 << 10
+	// MaxBytes bounds a document; those of large providers have some 4 KB.
+	MaxBytes = 256 << 10
+	// maxHeaderBytes bounds the header fields of an answer.
+	maxHeaderBytes = 32 << 10
 )
 
-// NewClient returns a client for Get. It follows no redirects: where a document is, the settings or the document before
-// say, and nobody else.
-func NewClient() *http.Client {
-	return &http.Client{
-		Timeout:       attemptTime,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+// Client returns a client for Get and Discover that is made of another, nil for one of its own. It follows no
+// redirects, since whoever can make an issuer redirect could otherwise name its keys and endpoints, and a request ends
+// after three seconds unless the other says something else.
+func Client(of *http.Client) *http.Client {
+	if of == nil {
+		// Fetches are rare, and a connection that is kept through a freeze of the instance is a dead one.
+		of = &http.Client{Transport: &http.Transport{
+			Proxy:                  http.ProxyFromEnvironment,
+			DisableKeepAlives:      true,
+			MaxResponseHeaderBytes: maxHeaderBytes,
+			ForceAttemptHTTP2:      true,
+		}}
 	}
+	client := *of
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	if client.Timeout == 0 {
+		client.Timeout = attemptTime
+	}
+	return &client
 }
 
-// Get returns the JSON document at an address. The error names the address; it is a *StatusError for an answer with
-// another status than 200.
-func Get(ctx context.Context, client *http.Client, address string, maxBytes int64) (json.RawMessage, error) {
+// Get returns the JSON document at an address, with the answer's header. The error names the address; it is a
+// *StatusError for an answer with another status than 200.
+func Get(ctx context.Context, client *http.Client, address string) (json.RawMessage, http.Header, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
-		return nil, fmt.Errorf("fetching %q: %w", address, err)
+		return nil, nil, fmt.Errorf("fetching %q: %w", address, err)
 	}
 	request.Header.Set("Accept", "application/json")
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("fetching %s: %w", address, withoutAddress(err))
+		return nil, nil, fmt.Errorf("fetching %s: %w", address, withoutAddress(err))
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return nil, &StatusError{Address: address, Status: response.StatusCode}
+		return nil, nil, &StatusError{Address: address, Status: response.StatusCode}
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxBytes+1))
+	body, err := io.ReadAll(io.LimitReader(response.Body, MaxBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("reading the answer of %s: %w", address, err)
+		return nil, nil, fmt.Errorf("reading the answer of %s: %w", address, err)
 	}
-	if int64(len(body)) > maxBytes {
-		return nil, fmt.Errorf("the answer of %s has more than %d bytes", address, maxBytes)
+	if len(body) > MaxBytes {
+		return nil, nil, fmt.Errorf("the answer of %s has more than %d bytes", address, MaxBytes)
 	}
 	if !json.Valid(body) {
-		return nil, fmt.Errorf("the answer of %s is not JSON", address)
+		return nil, nil, fmt.Errorf("the answer of %s is not JSON", address)
 	}
-	return body, nil
+	return body, response.Header, nil
 }
 
 // StatusError is an answer that is not the document.
@@ -101,15 +115,21 @@ func Discover(ctx context.Context, client *http.Client, of *authorization.Issuer
 			return metadata, nil
 		}
 		failures = append(failures, err)
-		if ctx.Err() != nil {
+		if !elsewhere(err) {
 			break
 		}
 	}
 	return nil, fmt.Errorf("fetching the metadata of issuer %s: %w", of.URL, errors.Join(failures...))
 }
 
+// elsewhere reports whether the document may be at another address: the server works, and has none there.
+func elsewhere(err error) bool {
+	status, ok := errors.AsType[*StatusError](err)
+	return ok && status.Status < http.StatusInternalServerError
+}
+
 func discoverAt(ctx context.Context, client *http.Client, address, issuer string) (*Metadata, error) {
-	body, err := Get(ctx, client, address, MaxMetadataBytes)
+	body, _, err := Get(ctx, client, address)
 	if err != nil {
 		return nil, err
 	}

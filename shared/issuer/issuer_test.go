@@ -88,7 +88,7 @@ func TestDiscover(t *testing.T) {
 			p := publish(t)
 			issuer := p.URL + test.issuer
 			p.set(test.at, metadata(issuer, "https://keys.example"))
-			got, err := Discover(t.Context(), NewClient(), &authorization.Issuer{URL: issuer})
+			got, err := Discover(t.Context(), Client(nil), &authorization.Issuer{URL: issuer})
 			if err != nil || got.JWKSURI != "https://keys.example" || !json.Valid(got.Raw) {
 				t.Errorf("got %+v, %v", got, err)
 			}
@@ -115,14 +115,14 @@ func TestDiscoverRefuses(t *testing.T) {
 		"not an object":            {func(string) string { return "[]" }, "decoding"},
 		"a member of another type": {func(string) string { return `{"issuer":7}` }, "decoding"},
 		"too large": {func(issuer string) string {
-			return metadata(issuer, strings.Repeat("k", MaxMetadataBytes))
+			return metadata(issuer, strings.Repeat("k", MaxBytes))
 		}, "more than"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := publish(t)
 			p.set(path, test.document(p.URL))
-			got, err := Discover(t.Context(), NewClient(), &authorization.Issuer{URL: p.URL})
+			got, err := Discover(t.Context(), Client(nil), &authorization.Issuer{URL: p.URL})
 			if err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), p.URL+path) {
 				t.Errorf("got %+v, %v, want an error that says %q and names the address", got, err, test.says)
 			}
@@ -140,7 +140,7 @@ func TestGetFollowsNoRedirect(t *testing.T) {
 		http.Redirect(w, r, "/elsewhere", http.StatusFound)
 	}))
 	t.Cleanup(server.Close)
-	_, err := Get(t.Context(), NewClient(), server.URL, 1000)
+	_, _, err := Get(t.Context(), Client(nil), server.URL)
 	if status, ok := errors.AsType[*StatusError](err); !ok || status.Status != http.StatusFound || followed.Load() {
 		t.Errorf("error %v, followed %v", err, followed.Load())
 	}
@@ -161,17 +161,31 @@ func TestGetIsBounded(t *testing.T) {
 		<-end
 	}))
 	t.Cleanup(func() { close(end); server.Close() })
-	if _, err := Get(t.Context(), NewClient(), server.URL+"/endless", 1<<20); err == nil ||
-		!strings.Contains(err.Error(), "more than 1048576 bytes") {
+	if _, _, err := Get(t.Context(), Client(nil), server.URL+"/endless"); err == nil ||
+		!strings.Contains(err.Error(), "more than 262144 bytes") {
 		t.Errorf("endless: error %v", err)
 	}
-	client := NewClient()
-	client.Timeout = 10 * time.Millisecond
-	if _, err := Get(t.Context(), client, server.URL+"/silent", 1<<20); err == nil {
+	quick := Client(&http.Client{Timeout: 10 * time.Millisecond})
+	if _, _, err := Get(t.Context(), quick, server.URL+"/silent"); err == nil {
 		t.Error("silent: no error")
 	}
-	if NewClient().Timeout <= 0 {
+	if Client(nil).Timeout <= 0 || Client(&http.Client{}).Timeout <= 0 {
 		t.Error("a client of this package waits for ever")
+	}
+}
+
+// A server that is out of order is not asked at its other addresses as well.
+func TestDiscoverStopsAtAServerThatIsOutOfOrder(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		http.Error(w, "out of order", http.StatusBadGateway)
+	}))
+	t.Cleanup(server.Close)
+	_, err := Discover(t.Context(), Client(nil), &authorization.Issuer{URL: server.URL})
+	if err == nil || !strings.Contains(err.Error(), "502") || asked.Load() != 1 {
+		t.Errorf("error %v after %d requests", err, asked.Load())
 	}
 }
 
@@ -209,7 +223,7 @@ func TestSourceKeepsADocument(t *testing.T) {
 		{"in the pause after a failure", 10 * time.Second, metadata(p.URL, "third"), "second", 0},
 		{"after the pause", time.Second, "", "second", 2},
 		{"much later", 1000 * time.Hour, "", "second", 2},
-		{"an impostor", time.Minute, metadata("https://evil.example", "evil"), "second", 2},
+		{"an impostor", time.Minute, metadata("https://evil.example", "evil"), "second", 1},
 		{"back again", time.Minute, metadata(p.URL, "fourth"), "fourth", 1},
 		{"the clock was set back", -time.Minute, metadata(p.URL, "fifth"), "fifth", 1},
 	} {

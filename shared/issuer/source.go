@@ -24,7 +24,7 @@ const (
 type SourceOptions struct {
 	// MaxAge is how old a document may be; 0 means an hour.
 	MaxAge time.Duration
-	// Client makes the requests; nil means NewClient's.
+	// Client makes the requests, as Client has it; nil means one of its own.
 	Client *http.Client
 	// Now is the clock; nil means time.Now. Only its wall time counts: the monotonic clock stands still while Lambda
 	// freezes an instance.
@@ -51,9 +51,7 @@ func NewSource(issuer *authorization.Issuer, options SourceOptions) *Source {
 	if options.MaxAge == 0 {
 		options.MaxAge = defaultMaxAge
 	}
-	if options.Client == nil {
-		options.Client = NewClient()
-	}
+	options.Client = Client(options.Client)
 	if options.Now == nil {
 		options.Now = time.Now
 	}
