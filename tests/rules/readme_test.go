@@ -19,19 +19,33 @@ var (
 	link    = regexp.MustCompile(`\]\(([^)#]+)(?:#[^)]*)?\)`)
 )
 
-// The README's listings are files that are built and tested, to the letter.
-func TestListingsInTheReadmeAreTheFiles(t *testing.T) {
+// The listings of the README and of the documents are files that are built and tested, to the letter.
+func TestListingsAreTheFiles(t *testing.T) {
 	t.Parallel()
-	readme := read(t, "README.md")
-	matches := listing.FindAllStringSubmatch(readme, -1)
-	if len(matches) == 0 {
-		t.Fatal("the README has no listing; a newcomer must see a whole tool")
+	if !listing.MatchString(read(t, "README.md")) {
+		t.Error("the README has no listing; a newcomer must see a whole tool")
 	}
-	for _, match := range matches {
-		if file := read(t, match[1]); file != match[2] {
-			t.Errorf("the listing of %s is stale; copy the file into the README", match[1])
+	for _, document := range documents(t) {
+		for _, match := range listing.FindAllStringSubmatch(read(t, document), -1) {
+			if file := read(t, match[1]); file != match[2] {
+				t.Errorf("%s: the listing of %s is stale; copy the file into it", document, match[1])
+			}
 		}
 	}
+}
+
+// documents are the README and what is under docs, seen from the root.
+func documents(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"README.md"}
+	for _, file := range files {
+		names = append(names, filepath.Join("docs", filepath.Base(file)))
+	}
+	return names
 }
 
 // saysInvalid is how package toolcall tells a model of arguments that its schema refuses.
@@ -71,21 +85,14 @@ func TestMessagesInTheReadmeAreReal(t *testing.T) {
 // Links between the documents lead somewhere.
 func TestLinksInDocuments(t *testing.T) {
 	t.Parallel()
-	documents, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, document := range append(documents, filepath.Join(root, "README.md")) {
-		text, err := os.ReadFile(document)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, match := range link.FindAllStringSubmatch(string(text), -1) {
+	for _, document := range documents(t) {
+		text := read(t, document)
+		for _, match := range link.FindAllStringSubmatch(text, -1) {
 			if strings.Contains(match[1], "://") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(document), match[1])); err != nil {
-				t.Errorf("%s links to %s: %v", filepath.Base(document), match[1], err)
+			if _, err := os.Stat(filepath.Join(root, filepath.Dir(document), match[1])); err != nil {
+				t.Errorf("%s links to %s: %v", document, match[1], err)
 			}
 		}
 	}
