@@ -10,7 +10,11 @@ import (
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
+	"patchbay/shared/access"
+	"patchbay/shared/authorization"
+	"patchbay/shared/contract"
 	"patchbay/shared/nearest"
+	"patchbay/shared/principal"
 )
 
 // advise prints what is not wrong and hardly meant.
@@ -18,23 +22,61 @@ func (p *project) advise(scope constructs.Construct) {
 	if p.local {
 		return
 	}
-	for _, advice := range slices.Concat(p.outOfReach(), p.unused()) {
+	for _, advice := range slices.Concat(p.open(), p.hidden(), p.refused(), p.unused()) {
 		awscdk.Annotations_Of(scope).AddWarningV2(jsii.String("patchbay:"+advice.id), jsii.String(advice.text), nil)
 	}
 }
 
 type advice struct{ id, text string }
 
-// outOfReach are the tools that nobody may call on a server without an authorizer.
-func (p *project) outOfReach() []advice {
+// open says that a server is.
+func (p *project) open() []advice {
+	if !p.stage.Anonymous {
+		return nil
+	}
+	return []advice{{"anonymous", fmt.Sprintf("stage %q is anonymous: everybody who reaches the endpoint may call its "+
+		"tools; \"authorization\" in patchbay.json asks for access tokens instead", p.stage.Name)}}
+}
+
+// hidden are the tools that do not exist for anybody on a server without an authorizer.
+func (p *project) hidden() []advice {
 	var all []advice
 	for _, tool := range p.tools {
-		if len(tool.Contract.Permissions) == 0 || !p.stage.Anonymous {
+		rules := &tool.Contract
+		if !p.stage.Anonymous || access.Visible(rules, principal.Principal{}) || rules.Risk == contract.RiskForbidden {
 			continue
 		}
-		all = append(all, advice{"permissions:" + tool.Name, fmt.Sprintf("%s asks for the permissions %s, which nobody has "+
-			"on an anonymous server: every call of %s is refused",
-			tool.File, strings.Join(tool.Contract.Permissions, ", "), tool.Name)})
+		asks := "a recent or strong sign-in"
+		if len(rules.Permissions) > 0 {
+			asks = "the permissions " + strings.Join(rules.Permissions, ", ")
+		}
+		all = append(all, advice{"permissions:" + tool.Name, fmt.Sprintf("%s asks for %s, which nobody has on an anonymous "+
+			"server: %s is hidden there", tool.File, asks, tool.Name)})
+	}
+	return all
+}
+
+// unsuitable is what MCP clients miss in the authorization servers of some products.
+// Source: MCP 2026-07-28, basic/authorization.
+var unsuitable = map[authorization.Provider]string{
+	authorization.ProviderCognito: "Cognito registers no clients, and its metadata does not say that it knows PKCE",
+	authorization.ProviderEntra:   "Entra ID registers no clients, and its metadata does not say that it knows PKCE",
+}
+
+// refused are the issuers that MCP clients do not sign in at.
+func (p *project) refused() []advice {
+	config := p.stage.Authorization
+	if config == nil {
+		return nil
+	}
+	var all []advice
+	for i := range config.Issuers {
+		issuer := &config.Issuers[i]
+		if lacks := unsuitable[issuer.Provider]; lacks != "" && issuer != config.Fronted() {
+			all = append(all, advice{"issuer:" + issuer.URL, fmt.Sprintf("MCP clients refuse to sign in at %s: %s "+
+				"(code_challenge_methods_supported); a \"front\" in the authorization of stage %q leads them there, and "+
+				"programs with a client of their own need none", issuer.URL, lacks, p.stage.Name)})
+		}
 	}
 	return all
 }

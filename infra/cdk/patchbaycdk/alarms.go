@@ -98,6 +98,9 @@ func alarms(props alarmProps) []alarm {
 				"waits, or has failed. A publish that it refuses is not counted: CloudFormation tells whoever deploys.",
 		},
 	}
+	if props.stage.Authorization != nil {
+		list = append(list, authorizerAlarms(m)...)
+	}
 	tables := m.tables()
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		table := tables[name]
@@ -114,6 +117,26 @@ func alarms(props alarmProps) []alarm {
 			})
 	}
 	return list
+}
+
+// authorizerAlarms are those of a server that asks for tokens.
+func authorizerAlarms(m measures) []alarm {
+	return []alarm{
+		{
+			name: "authorizer-failures", first: smoke, metric: m.own(authorizerFailures, sum), threshold: 1,
+			says: "Tokens could not be checked, and calls were refused for it: the authorizer crashed, took too long or was " +
+				"throttled, or an issuer's keys cannot be had.",
+		},
+		{
+			name: "authorizer-throttled", first: smoke, metric: m.lambda(m.authorizer(), "Throttles", sum), threshold: 1,
+			says: "Lambda refuses to run the authorizer: the account's concurrency is used up.",
+		},
+		{
+			name: "authorizer-slow", first: smoke, metric: m.lambda(m.authorizer(), "Duration", maximum), periods: 3,
+			threshold: 900 * authorizerSeconds, // milliseconds: nine tenths
+			says:      "For 15 minutes there were tokens that took nearly as long to check as they may: an issuer is slow.",
+		},
+	}
 }
 
 // newAlarms creates the alarms. With a topic in the settings they tell it when they begin and when they end.

@@ -9,64 +9,117 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"patchbay/infra/cdk/settings"
+	"patchbay/shared/authorization"
 )
-
-// endpointPath is where the MCP endpoint is, below the stage or at the root of a domain.
-const endpointPath = "mcp"
 
 // maxTimeoutSeconds is the longest time-out of a streaming integration.
 // Source: API Gateway developer guide, "Stream the integration response for your proxy integrations".
 const maxTimeoutSeconds = 900
 
-// apiProps is what the API front is made of.
-type apiProps struct {
-	stage *settings.Stage
-	// dispatcher answers all requests.
-	dispatcher awslambda.IFunction
-	// timeoutSeconds is how long a whole answer may take: the longest call with what comes before and after it.
-	timeoutSeconds int
-}
-
 // api is the deployed REST API.
 type api struct {
-	rest awsapigateway.RestApi
+	stage *settings.Stage
+	// scope is its place in the tree.
+	scope constructs.Construct
+	rest  awsapigateway.RestApi
 	// accessLog is where API Gateway writes a line for each request.
 	accessLog awslogs.LogGroup
-	// url is that of the MCP endpoint.
+	// resource is the URL of the MCP endpoint as functions of the API may know it: by the API's id and the name of its
+	// stage. They come before the deployment of the API, which knows them all.
+	resource authorization.Resource
+	// url is that of the MCP endpoint, from when it is served on.
 	url *string
 	// domain is nil without a domain of one's own.
 	domain awsapigateway.DomainName
 }
 
-// newAPI puts a regional REST API in front of the dispatcher. It has one resource with one method, ANY, so that the
-// dispatcher itself answers what the protocol does not allow; every other address is API Gateway's to refuse.
-func newAPI(scope constructs.Construct, props apiProps) *api {
+// localResource is the MCP endpoint of SAM on this machine, where nothing else is said.
+const localResource = "http://127.0.0.1:3000" + authorization.EndpointPath
+
+// newAPI creates a regional REST API that serves nothing yet; see serve.
+func newAPI(scope constructs.Construct, stage *settings.Stage, local bool) *api {
 	front := constructs.NewConstruct(scope, jsii.String("Api"))
-	a := &api{accessLog: awslogs.NewLogGroup(front, jsii.String("AccessLog"), &awslogs.LogGroupProps{
-		LogGroupName:  jsii.String(accessLogGroup(props.stage.Prefix())),
-		Retention:     retention(props.stage),
-		RemovalPolicy: removal(props.stage),
-	})}
-	a.rest = newRestAPI(front, props, a.accessLog)
-	method := a.rest.Root().AddResource(jsii.String(endpointPath), nil).
-		AddMethod(jsii.String("ANY"), integration(props), &awsapigateway.MethodOptions{
-			AuthorizationType: awsapigateway.AuthorizationType_NONE,
-		})
-	addGatewayResponses(a.rest)
-	a.url = a.rest.UrlForPath(jsii.String("/" + endpointPath))
-	if domain := props.stage.Domain; domain != nil {
-		a.domain = addDomain(front, a.rest, domain)
-		a.url = jsii.String("https://" + domain.Name + "/" + endpointPath)
-	}
-	a.explain(method)
+	a := &api{stage: stage, scope: front, accessLog: awslogs.NewLogGroup(front, jsii.String("AccessLog"),
+		&awslogs.LogGroupProps{
+			LogGroupName:  jsii.String(accessLogGroup(stage.Prefix())),
+			Retention:     retention(stage),
+			RemovalPolicy: removal(stage),
+		})}
+	a.rest = newRestAPI(front, stage, a.accessLog)
+	a.resource = resourceOf(a.rest, stage, local)
 	return a
+}
+
+func resourceOf(rest awsapigateway.RestApi, stage *settings.Stage, local bool) authorization.Resource {
+	if local {
+		return localResource
+	}
+	if stage.Domain != nil {
+		return authorization.Resource("https://" + stage.Domain.Name + authorization.EndpointPath)
+	}
+	at := awscdk.Stack_Of(rest)
+	return authorization.Resource("https://" + *rest.RestApiId() + ".execute-api." + *at.Region() + "." + *at.UrlSuffix() +
+		"/" + stage.Name + authorization.EndpointPath)
+}
+
+// serveProps is what an API serves.
+type serveProps struct {
+	// dispatcher answers all requests.
+	dispatcher awslambda.IFunction
+	// authorizer is asked before; nil on an anonymous server, as guard is.
+	authorizer awslambda.IFunction
+	guard      *guard
+	// timeoutSeconds is how long a whole answer may take: the longest call with what comes before and after it.
+	timeoutSeconds int
+}
+
+// serve puts the API in front of the dispatcher. The endpoint has one method, ANY, so that the dispatcher itself
+// answers what the protocol does not allow; every other address but those where clients learn how to sign in is API
+// Gateway's to refuse.
+func (a *api) serve(props serveProps) {
+	to := integration(props)
+	endpoint := a.rest.Root().ResourceForPath(jsii.String(authorization.EndpointPath))
+	a.explain()
+	if props.guard == nil {
+		explainAnonymous(open(endpoint, "ANY", to))
+	} else {
+		a.guard(endpoint, to, props)
+	}
+	addGatewayResponses(a.rest, props.guard.responses(a.stage))
+	a.url = a.rest.UrlForPath(jsii.String(authorization.EndpointPath))
+	if domain := a.stage.Domain; domain != nil {
+		a.domain = addDomain(a.scope, a.rest, domain)
+		a.url = jsii.String(string(a.resource))
+	}
+}
+
+// guard has the authorizer asked about every request to the endpoint but those that a browser sends before its own,
+// which never carry a token; and opens the addresses where clients learn how to get one.
+func (a *api) guard(endpoint awsapigateway.IResource, to awsapigateway.Integration, props serveProps) {
+	explainGuarded(endpoint.AddMethod(jsii.String("ANY"), to, &awsapigateway.MethodOptions{
+		AuthorizationType: awsapigateway.AuthorizationType_CUSTOM,
+		Authorizer:        newRequestAuthorizer(a.scope, a.stage.Prefix(), props.authorizer),
+	}))
+	explainPublic(open(endpoint, "OPTIONS", to))
+	for _, path := range props.guard.publicPaths() {
+		explainPublic(open(a.rest.Root().ResourceForPath(jsii.String(path)), "ANY", to))
+	}
+	a.countFailures()
+}
+
+// open adds a method that anybody may use.
+func open(at awsapigateway.IResource, method string, to awsapigateway.Integration) awsapigateway.Method {
+	return at.AddMethod(jsii.String(method), to, &awsapigateway.MethodOptions{
+		AuthorizationType: awsapigateway.AuthorizationType_NONE,
+	})
 }
 
 // accessLogGroup is the log group of the API's access log.
 func accessLogGroup(prefix string) string { return "/aws/apigateway/" + prefix }
 
-func newRestAPI(scope constructs.Construct, props apiProps, log awslogs.LogGroup) awsapigateway.RestApi {
-	stage := props.stage
+func newRestAPI(
+	scope constructs.Construct, stage *settings.Stage, log awslogs.LogGroup,
+) awsapigateway.RestApi {
 	rest := awsapigateway.NewRestApi(scope, jsii.String("Rest"), &awsapigateway.RestApiProps{
 		RestApiName: jsii.String(stage.Prefix()),
 		Description: jsii.String("The MCP endpoint of " + stage.Prefix()),
@@ -87,11 +140,11 @@ func newRestAPI(scope constructs.Construct, props apiProps, log awslogs.LogGroup
 			ThrottlingRateLimit:  jsii.Number(stage.Throttle.RatePerSecond),
 			ThrottlingBurstLimit: jsii.Number(stage.Throttle.Burst),
 			AccessLogDestination: awsapigateway.NewLogGroupLogDestination(log),
-			AccessLogFormat:      accessLogFormat(),
+			AccessLogFormat:      accessLogFormat(stage),
 			// Execution logs would hold arguments, results and tokens.
 			LoggingLevel:     awsapigateway.MethodLoggingLevel_OFF,
 			DataTraceEnabled: jsii.Bool(false),
-			// Metrics per method would be charged and say the same: there is one method.
+			// Metrics per method would be charged and say the same: there is one method that calls come by.
 			MetricsEnabled: jsii.Bool(false),
 		},
 	})
@@ -102,7 +155,7 @@ func newRestAPI(scope constructs.Construct, props apiProps, log awslogs.LogGroup
 
 // integration invokes the dispatcher and streams its answer. The permission to invoke is for this stage's method alone,
 // not for the console's test of it: that would call tools in the name of nobody.
-func integration(props apiProps) awsapigateway.LambdaIntegration {
+func integration(props serveProps) awsapigateway.LambdaIntegration {
 	return awsapigateway.NewLambdaIntegration(props.dispatcher, &awsapigateway.LambdaIntegrationOptions{
 		Proxy:                   jsii.Bool(true),
 		ResponseTransferMode:    awsapigateway.ResponseTransferMode_STREAM,
@@ -113,7 +166,7 @@ func integration(props apiProps) awsapigateway.LambdaIntegration {
 }
 
 // explain tells cdk-nag what of the API is meant as it is.
-func (a *api) explain(method awsapigateway.Method) {
+func (a *api) explain() {
 	suppress(a.rest.Node().DefaultChild(), map[string]string{
 		"AwsSolutions-APIG2": "The dispatcher checks every request strictly, against JSON-RPC, the protocol and the tool's " +
 			"own schema, and answers with errors that a model can act on; a validator of API Gateway could do neither.",
@@ -124,16 +177,34 @@ func (a *api) explain(method awsapigateway.Method) {
 		"AwsSolutions-APIG6": "Execution logs would hold arguments, results and tokens. The access log and the " +
 			"dispatcher's log have every request under one id.",
 	})
-	suppress(method, map[string]string{
-		"AwsSolutions-APIG4": "The protocol lets a server answer without authorization; who may call which tool is decided " +
-			"by the dispatcher, by the principal that an authorizer established or for anonymous callers.",
-		"AwsSolutions-COG4": "Callers come with tokens of the deployment's own authorization server, which need not be a " +
-			"user pool.",
-	})
 	if role := a.rest.Node().TryFindChild(jsii.String("CloudWatchRole")); role != nil {
 		suppress(role, map[string]string{
 			"AwsSolutions-IAM4": "The role by which API Gateway writes logs belongs to the whole account, whose other APIs " +
 				"need what AWS's own policy for it gives.",
 		})
 	}
+}
+
+// notCognito is why no method has an authorizer of API Gateway's own kind for user pools.
+const notCognito = "Callers come with tokens of the deployment's own authorization server, which need not be a user " +
+	"pool, and API Gateway's own authorizer can neither tell a client which scopes a call lacks nor send a challenge."
+
+func explainAnonymous(method awsapigateway.Method) {
+	suppress(method, map[string]string{
+		"AwsSolutions-APIG4": "The settings of the stage say that everybody may call who reaches the endpoint. Tools that " +
+			"ask for permissions or a sign-in do not exist there.",
+		"AwsSolutions-COG4": "The settings of the stage say that nobody signs in.",
+	})
+}
+
+func explainGuarded(method awsapigateway.Method) {
+	suppress(method, map[string]string{"AwsSolutions-COG4": notCognito})
+}
+
+func explainPublic(method awsapigateway.Method) {
+	suppress(method, map[string]string{
+		"AwsSolutions-APIG4": "Clients learn here how to get a token, which they do not have yet, or ask what a browser " +
+			"asks before it sends one. The dispatcher answers with public documents and calls no tool.",
+		"AwsSolutions-COG4": notCognito,
+	})
 }

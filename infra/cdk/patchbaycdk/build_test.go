@@ -151,9 +151,7 @@ func TestPackagesAreTrimmed(t *testing.T) {
 // packaged lists the files of a function's asset.
 func packaged(t *testing.T, s *synthesized, function string) []string {
 	t.Helper()
-	resource := s.find(t, "AWS::Lambda::Function", "FunctionName", function)
-	raw := resource.Stack.Template["Resources"].(map[string]any)[resource.ID].(map[string]any)
-	dir := filepath.Join(s.dir, raw["Metadata"].(map[string]any)["aws:asset:path"].(string))
+	dir := packageDir(t, s, function)
 	var files []string
 	err := filepath.WalkDir(dir, func(file string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -167,6 +165,14 @@ func packaged(t *testing.T, s *synthesized, function string) []string {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// packageDir is the folder of a function's asset.
+func packageDir(t *testing.T, s *synthesized, function string) string {
+	t.Helper()
+	resource := s.find(t, "AWS::Lambda::Function", "FunctionName", function)
+	raw := resource.Stack.Template["Resources"].(map[string]any)[resource.ID].(map[string]any)
+	return filepath.Join(s.dir, raw["Metadata"].(map[string]any)["aws:asset:path"].(string))
 }
 
 var localServer = sync.OnceValue(func() *synthesized {

@@ -2,6 +2,7 @@ package patchbaycdk
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -34,8 +35,8 @@ func newDeployment(p *project, owner string) *deployment {
 	}
 }
 
-// controlMemoryMB is the memory of the dispatcher and the registrar. The dispatcher mostly waits, so that its price is
-// memory times the tools' durations.
+// controlMemoryMB is the memory of the dispatcher, the registrar and the authorizer. The dispatcher mostly waits, so
+// that its price is memory times the tools' durations.
 const controlMemoryMB = 256
 
 // dispatcherTimeout leaves the dispatcher time to answer after the gateway's, so that an answer that comes late is
@@ -46,7 +47,7 @@ func (p *project) dispatcherTimeout() int {
 
 // newDispatcher creates the function behind the API. It may read the catalogue, keep the records of calls, and invoke
 // versions of Patchbay's tools: by a pattern, which stays the same however many there are.
-func (d *deployment) newDispatcher(scope constructs.Construct, t tableSet) awslambda.Function {
+func (d *deployment) newDispatcher(scope constructs.Construct, t tableSet, guard *guard) awslambda.Function {
 	prefix := d.stage.Prefix()
 	keys := d.newSealKeys(scope)
 	statements := []awsiam.PolicyStatement{
@@ -76,6 +77,7 @@ func (d *deployment) newDispatcher(scope constructs.Construct, t tableSet) awsla
 		environment["PATCHBAY_SEAL_KEYS_SECRET"] = d.stage.SealKeys()
 		environment["PATCHBAY_SEAL_KEYS_FILE"] = ""
 	}
+	maps.Copy(environment, guard.variables())
 	d.redirect(environment, "DYNAMODB", "LAMBDA", "SECRETS_MANAGER")
 	return d.newFunction(scope, "Dispatcher", functionProps{
 		name: dispatcherName(prefix), description: "Serves the MCP endpoint of " + prefix,

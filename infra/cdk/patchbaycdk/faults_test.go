@@ -107,14 +107,14 @@ func TestNobodyOpensAServerBySayingNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `stage "prod" does not say who may call`
+	const want = `stage "prod" does not say who may call; allowed in patchbay.json, one of them: "authorization"`
 	if err := p.checkCallers(); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want an error that says %s", err, want)
 	}
 	for _, allowed := range []struct {
 		stage string
 		local bool
-	}{{`"anonymous": true`, false}, {"", true}} {
+	}{{`"anonymous": true`, false}, {guardedStage, false}, {"", true}} {
 		p, err := newSources().tool("own", `{}`).load(parseStage(allowed.stage), allowed.local)
 		if err != nil {
 			t.Fatal(err)

@@ -66,26 +66,45 @@ func synthesize(stageSettings string) *front {
 	if err != nil {
 		panic(err)
 	}
+	tools, err := guardedTools().load(stage, false)
+	if err != nil {
+		panic(err)
+	}
 	app := awscdk.NewApp(&awscdk.AppProps{AnalyticsReporting: jsii.Bool(false), Context: flags()})
 	stack := awscdk.NewStack(app, jsii.String("Stack"), &awscdk.StackProps{
 		Env: &awscdk.Environment{Account: jsii.String(account), Region: jsii.String(region)},
 	})
-	dispatcher := awslambda.NewFunction(stack, jsii.String("Dispatcher"), &awslambda.FunctionProps{
-		FunctionName: jsii.String("tools-prod-dispatcher"), Code: awslambda.Code_FromInline(jsii.String("x")),
-		Runtime: awslambda.Runtime_NODEJS_LATEST(), Handler: jsii.String("index.handler"),
-	})
-	gateway := newAPI(stack, apiProps{stage: stage, dispatcher: dispatcher, timeoutSeconds: testTimeout})
+	gateway := newAPI(stack, stage, false)
+	guard, err := newGuard(stage, gateway.resource, tools.tools)
+	if err != nil {
+		panic(err)
+	}
+	serving := serveProps{dispatcher: standIn(stack, "Dispatcher", guard), guard: guard, timeoutSeconds: testTimeout}
+	if guard != nil {
+		serving.authorizer = standIn(stack, "Authorizer", guard)
+	}
+	gateway.serve(serving)
 	watched := alarmProps{stage: stage, url: gateway.url, longestSeconds: testTimeout}
 	made := newAlarms(stack, watched)
 	dashboard := newDashboard(stack, watched, made)
 	levers := newOperatorPolicies(stack, operatorProps{stage: stage, existing: []string{existingFunction}})
 	newOutputs(stack, outputProps{stage: stage, api: gateway, dashboard: dashboard, operators: levers})
-	suppress(dispatcher, map[string]string{
-		"AwsSolutions-IAM4": "It is not deployed.", "AwsSolutions-L1": "It is not deployed.",
-	})
 	awscdk.Aspects_Of(stack).Add(cdknag.NewAwsSolutionsChecks(nil), nil)
 	template := assertions.Template_FromStack(stack, nil)
 	return &front{template: *template.ToJSON(), findings: findings(stack)}
+}
+
+// standIn is a function that stands for one of the control functions.
+func standIn(stack awscdk.Stack, id string, guard *guard) awslambda.Function {
+	function := awslambda.NewFunction(stack, jsii.String(id), &awslambda.FunctionProps{
+		FunctionName: jsii.String("tools-prod-" + strings.ToLower(id)), Code: awslambda.Code_FromInline(jsii.String("x")),
+		Runtime: awslambda.Runtime_NODEJS_LATEST(), Handler: jsii.String("index.handler"),
+		Environment: variables(guard.variables()),
+	})
+	suppress(function, map[string]string{
+		"AwsSolutions-IAM4": "It is not deployed.", "AwsSolutions-L1": "It is not deployed.",
+	})
+	return function
 }
 
 // flags are the feature flags that the app is synthesized with.
@@ -212,7 +231,9 @@ func checkHas(t *testing.T, what string, got any, want map[string]any) {
 
 func TestFindings(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]*front{"plain": plain(), "full": full(), "elsewhere": elsewhere()} {
+	for name, f := range map[string]*front{
+		"plain": plain(), "full": full(), "elsewhere": elsewhere(), "guarded": guarded(), "strict": strict(),
+	} {
 		for _, finding := range f.findings {
 			t.Errorf("%s: %s", name, finding)
 		}

@@ -28,6 +28,7 @@ func TestLinter(t *testing.T) {
 	}
 	for name, s := range map[string]*synthesized{
 		"kept": teamServer(), "destroyed": destroyed(), "another stack": otherTeam(), "local": localServer(),
+		"secured": securedServer(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

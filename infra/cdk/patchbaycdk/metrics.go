@@ -33,6 +33,8 @@ func (m measures) dispatcher() string { return dispatcherName(m.prefix) }
 
 func (m measures) registrar() string { return registrarName(m.prefix) }
 
+func (m measures) authorizer() string { return authorizerName(m.prefix) }
+
 // watchedTable is a table, and the requests that it gets.
 type watchedTable struct {
 	name       string

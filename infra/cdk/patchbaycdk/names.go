@@ -17,6 +17,7 @@ func ledgerTable(prefix string) string    { return prefix + "-ledger" }
 func stateTable(prefix string) string     { return prefix + "-state" }
 func dispatcherName(prefix string) string { return prefix + "-dispatcher" }
 func registrarName(prefix string) string  { return prefix + "-registrar" }
+func authorizerName(prefix string) string { return prefix + "-authorizer" }
 func serviceToken(prefix string) string   { return "/" + prefix + "/registrar" }
 func logGroupName(function string) string { return "/aws/lambda/" + function }
 func toolPrefix(prefix string) string     { return prefix + "-tool-" }

@@ -19,6 +19,15 @@ type operatorProps struct {
 	existing []string
 }
 
+// logs are the log groups in which the lines of a call are.
+func (p operatorProps) logs(n operatorNames) []string {
+	logs := []string{n.logGroup(accessLogGroup(n.prefix)), n.logGroup(logGroupName(dispatcherName(n.prefix)))}
+	if p.stage.Authorization != nil {
+		logs = append(logs, n.logGroup(logGroupName(authorizerName(n.prefix))))
+	}
+	return append(logs, n.logGroup(logGroupName(toolPrefix(n.prefix))+"*"))
+}
+
 // operators are the policies of the levers, and the log of what is done with them.
 type operators struct {
 	audit awslogs.LogGroup
@@ -35,7 +44,7 @@ func newOperatorPolicies(scope constructs.Construct, props operatorProps) *opera
 		stack: awscdk.Stack_Of(scope), prefix: props.stage.Prefix(), sealKeys: props.stage.SealKeys(),
 	}
 	o := &operators{audit: audit, policies: map[string]awsiam.ManagedPolicy{}}
-	for _, lever := range names.levers(props.existing) {
+	for _, lever := range names.levers(props) {
 		o.policies[lever.name] = names.policy(place, lever)
 	}
 	return o
@@ -77,7 +86,7 @@ const (
 	keyResults   = "RESULT#*"
 )
 
-func (n operatorNames) levers(existing []string) []lever {
+func (n operatorNames) levers(props operatorProps) []lever {
 	registry, ledger := n.table(registryTable(n.prefix)), n.table(ledgerTable(n.prefix))
 	return []lever{
 		{
@@ -98,7 +107,7 @@ func (n operatorNames) levers(existing []string) []lever {
 				rows(registry, []string{keyManifests}, "dynamodb:UpdateItem"),
 				rows(registry, []string{keySnapshots}, "dynamodb:BatchWriteItem"),
 				// A snapshot goes live only if every function version that it names exists.
-				permit(readableFunctions(n.function(toolPrefix(n.prefix)), existing), "lambda:GetFunctionConfiguration"),
+				permit(readableFunctions(n.function(toolPrefix(n.prefix)), props.existing), "lambda:GetFunctionConfiguration"),
 			},
 		},
 		{
@@ -114,11 +123,7 @@ func (n operatorNames) levers(existing []string) []lever {
 		{
 			name: "calls", audited: true,
 			statements: []*awsiam.PolicyStatementProps{
-				permit([]string{
-					n.logGroup(accessLogGroup(n.prefix)),
-					n.logGroup(logGroupName(dispatcherName(n.prefix))),
-					n.logGroup(logGroupName(toolPrefix(n.prefix)) + "*"),
-				}, "logs:FilterLogEvents"),
+				permit(props.logs(n), "logs:FilterLogEvents"),
 				// For a call of which only the tool's name is known.
 				rows(registry, []string{keyHead, keySnapshots}, "dynamodb:GetItem"),
 				rows(registry, []string{keySnapshots}, "dynamodb:Query"),

@@ -29,7 +29,8 @@ func newOutputs(scope constructs.Construct, props outputProps) {
 	prefix := props.stage.Prefix()
 	output(scope, "Url", "The MCP endpoint", props.api.url)
 	output(scope, "ClientConfig", "For an MCP client that reads mcpServers", clientConfig(prefix, *props.api.url))
-	output(scope, "Callers", "Who may call", jsii.String("Everybody who reaches the endpoint, as nobody in particular"))
+	output(scope, "Callers", "Who may call", jsii.String(callers(props.stage)))
+	discoveryOutputs(scope, props)
 	output(scope, "SmokeCommand", "Run it first: it checks the deployment",
 		jsii.String("go tool patchbay smoke "+*props.api.url))
 	output(scope, "DashboardUrl", "What goes on", dashboardURL(scope, props.dashboard))
@@ -40,6 +41,33 @@ func newOutputs(scope constructs.Construct, props outputProps) {
 	if domain := props.api.domain; domain != nil && props.stage.Domain.HostedZoneID == "" {
 		output(scope, "DomainTarget", "Where the domain's DNS record points: a CNAME, or an alias in the zone after it",
 			jsii.String(*domain.DomainNameAliasDomainName()+" "+*domain.DomainNameAliasHostedZoneId()))
+	}
+}
+
+// callers says who may call.
+func callers(stage *settings.Stage) string {
+	if stage.Authorization == nil {
+		return "WARNING: everybody who reaches the endpoint, as nobody in particular; tools that ask for permissions or a " +
+			"sign-in are hidden"
+	}
+	var issuers []string
+	for _, issuer := range stage.Authorization.Issuers {
+		issuers = append(issuers, issuer.URL)
+	}
+	return "Whoever has an access token for this server from " + strings.Join(issuers, " or ")
+}
+
+// discoveryOutputs say where clients learn how to sign in; there are none on an anonymous server.
+func discoveryOutputs(scope constructs.Construct, props outputProps) {
+	if props.stage.Authorization == nil {
+		return
+	}
+	output(scope, "ResourceMetadataUrl", "Where clients learn which authorization server to ask",
+		jsii.String(props.api.resource.MetadataURL()))
+	if props.stage.Domain == nil {
+		output(scope, "Discovery", "How clients find it", jsii.String("By resource_metadata in the challenge alone. Clients "+
+			"that look for /.well-known at the root of the host instead fail: without a domain of its own an API serves "+
+			"nothing there. Set \"domain\" in patchbay.json"))
 	}
 }
 

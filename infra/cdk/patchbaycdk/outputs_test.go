@@ -68,3 +68,31 @@ func TestNamesOfOutputs(t *testing.T) {
 		}
 	}
 }
+
+// The outputs say who may call, and of a server that asks for tokens how clients find out where to get one.
+func TestOutputsSayWhoMayCall(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		front    *front
+		callers  string
+		metadata string
+		fails    bool
+	}{
+		"anonymous": {plain(), `^WARNING: everybody who reaches the endpoint, .* are hidden$`, `^<nil>$`, false},
+		"without a domain": {guarded(), `^Whoever has an access token for this server from https://cognito-idp\.\S+ or ` +
+			`https://login\.example\.com$`, `^https://<ApiRest\w+>\.execute-api\.eu-west-1\.<AWS::URLSuffix>/prod` +
+			`/\.well-known/oauth-protected-resource/mcp$`, true},
+		"with a domain": {strict(), `^Whoever has an access token for this server from https://login\.example\.com$`,
+			`^https://mcp\.example\.com/\.well-known/oauth-protected-resource/mcp$`, false},
+	} {
+		if got := test.front.output("Callers"); !regexp.MustCompile(test.callers).MatchString(got) {
+			t.Errorf("%s: who may call: %s", name, got)
+		}
+		if got := test.front.output("ResourceMetadataUrl"); !regexp.MustCompile(test.metadata).MatchString(got) {
+			t.Errorf("%s: the metadata is at %s", name, got)
+		}
+		if got := test.front.output("Discovery"); strings.Contains(got, "instead fail") != test.fails {
+			t.Errorf("%s: discovery: %s", name, got)
+		}
+	}
+}

@@ -23,6 +23,7 @@ import (
 const (
 	dispatcherPackage = "patchbay/dispatcher"
 	registrarPackage  = "patchbay/dispatcher/registrar"
+	authorizerPackage = "patchbay/dispatcher/authorizer"
 )
 
 // project is a folder of functions that is to be deployed, and where its packages are made.
@@ -149,11 +150,20 @@ func (p *project) check() error {
 
 // checkCallers keeps a server from being open to everybody because nobody said anything.
 func (p *project) checkCallers() error {
-	if p.stage.Anonymous || p.local {
+	if p.stage.Anonymous || p.stage.Authorization != nil || p.local {
 		return nil
 	}
-	return fmt.Errorf("stage %q does not say who may call: this release has no authorizer on AWS, so that everybody who "+
-		"reaches the endpoint may; allow that by \"anonymous\": true in patchbay.json", p.stage.Name)
+	return fmt.Errorf("stage %q does not say who may call; allowed in patchbay.json, one of them: \"authorization\", "+
+		"which names the authorization servers whose access tokens are taken, or \"anonymous\": true, by which everybody may who "+
+		"reaches the endpoint", p.stage.Name)
+}
+
+// programs are the control functions of a server.
+func (p *project) programs() []string {
+	if p.stage.Authorization == nil {
+		return []string{dispatcherPackage, registrarPackage}
+	}
+	return []string{dispatcherPackage, registrarPackage, authorizerPackage}
 }
 
 func (p *project) checkEnvironment(tool *contract.Tool) error {

@@ -11,8 +11,8 @@ import (
 
 // addGatewayResponses customizes every response that API Gateway gives itself. They become part of what a deployment of
 // the API is known by, so that a change of one deploys the API anew.
-func addGatewayResponses(rest awsapigateway.RestApi) {
-	for _, response := range gatewayresponse.For(gatewayresponse.Options{}).All() {
+func addGatewayResponses(rest awsapigateway.RestApi, options gatewayresponse.Options) {
+	for _, response := range gatewayresponse.For(options).All() {
 		header := map[string]*string{}
 		for name, expression := range response.Header() {
 			header[name] = jsii.String(expression)

@@ -20,6 +20,7 @@ func TestRights(t *testing.T) {
 	}{
 		"a tool of each kind": {team(), parseStage(teamStage), teamServer},
 		"300 tools":           {crowdSources(300), parseStage(``), threeHundred},
+		"callers with tokens": {guardedTools(), parseStage(guardedStage), securedServer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -53,6 +53,8 @@ type Server struct {
 	Construct constructs.Construct
 	// Dispatcher is the function behind the API, and Registrar the one that publishes catalogues.
 	Dispatcher, Registrar awslambda.Function
+	// Authorizer is the function that checks access tokens; nil on an anonymous server.
+	Authorizer awslambda.Function
 	// Registry, Ledger and State are the tables of the catalogue, of the records of calls, and of tools' state.
 	Registry, Ledger, State awsdynamodb.Table
 	// API is the REST API in front, and URL the address of the MCP endpoint.
@@ -76,7 +78,7 @@ func NewServer(scope constructs.Construct, id *string, props *ServerProps) (*Ser
 		return nil, err
 	}
 	p.existingFolder = props.Existing
-	if err := p.pack(context.Background(), dispatcherPackage, registrarPackage); err != nil {
+	if err := p.pack(context.Background(), p.programs()...); err != nil {
 		return nil, err
 	}
 	return newServer(scope, id, p)
@@ -84,12 +86,21 @@ func NewServer(scope constructs.Construct, id *string, props *ServerProps) (*Ser
 
 // newServer creates a server from what is packaged.
 func newServer(scope constructs.Construct, id *string, p *project) (*Server, error) {
+	if err := p.addAuthorization(); err != nil {
+		return nil, err
+	}
 	at := constructs.NewConstruct(scope, id)
 	s := &Server{Construct: at}
 	d := newDeployment(p, "")
 	tables := newTables(at, p.stage)
 	s.Registry, s.Ledger, s.State = tables.registry, tables.ledger, tables.state
-	s.Dispatcher = d.newDispatcher(at, tables)
+	front := newAPI(at, p.stage, p.local)
+	guard, err := newGuard(p.stage, front.resource, p.tools)
+	if err != nil {
+		return nil, err
+	}
+	s.Dispatcher = d.newDispatcher(at, tables, guard)
+	s.Authorizer = d.newAuthorizer(at, tables, guard)
 	s.Registrar = d.newRegistrar(at, tables)
 	s.tools = d.newToolset(at, tables.state)
 	if err := d.publish(at, s.tools, *s.Registrar.FunctionArn(), s.Registrar, s.Dispatcher, tables.registry); err != nil {
@@ -97,15 +108,15 @@ func newServer(scope constructs.Construct, id *string, p *project) (*Server, err
 	}
 	d.explainExisting(at)
 	p.advise(at)
-	s.open(p)
+	s.open(p, front, guard)
 	awscdk.Tags_Of(at).Add(jsii.String("patchbay:deployment"), jsii.String(p.stage.Prefix()), nil)
 	return s, nil
 }
 
 // open puts the API in front of the dispatcher, and around it what people need who look after it.
-func (s *Server) open(p *project) {
-	front := newAPI(s.Construct, apiProps{
-		stage: p.stage, dispatcher: s.Dispatcher, timeoutSeconds: p.maxCallSeconds(),
+func (s *Server) open(p *project, front *api, guard *guard) {
+	front.serve(serveProps{
+		dispatcher: s.Dispatcher, authorizer: s.Authorizer, guard: guard, timeoutSeconds: p.maxCallSeconds(),
 	})
 	s.API, s.URL = front.rest, front.url
 	watched := alarmProps{stage: p.stage, url: front.url, longestSeconds: p.longestSeconds()}

@@ -11,11 +11,15 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"patchbay/infra/cdk/settings"
+	"patchbay/shared/authorization"
 	"patchbay/shared/contract"
 )
 
 // ReadStage reads the settings of the stage that the command names, as in -c stage=prod, from patchbay.json; functions
 // is the folder with server.json, after which a server is called that patchbay.json gives no name.
+//
+// The template for SAM, -c local=true, has no authorizer whatever the stage says, since the stage's authorization
+// servers know no server on this machine; -c authorization=FILE gives it one, with the configuration in the file.
 func ReadStage(scope constructs.Construct, file, functions string) (*settings.Stage, error) {
 	name, err := contextText(scope, "stage")
 	if err != nil {
@@ -30,7 +34,25 @@ func ReadStage(scope constructs.Construct, file, functions string) (*settings.St
 	if server == nil {
 		return nil, problems.Err()
 	}
-	return settings.Read(file, name, server.Name)
+	stage, err := settings.Read(file, name, server.Name)
+	if err != nil || !IsLocal(scope) {
+		return stage, err
+	}
+	return stage, setLocalCallers(scope, stage)
+}
+
+// setLocalCallers says who may call the server that SAM runs.
+func setLocalCallers(scope constructs.Construct, stage *settings.Stage) error {
+	path, err := contextText(scope, "authorization")
+	if err != nil {
+		return err
+	}
+	stage.Anonymous, stage.Authorization = path == "", nil
+	if path == "" {
+		return nil
+	}
+	stage.Authorization, err = authorization.ReadFile(path)
+	return err
 }
 
 // IsLocal reports whether the command asks for the template that SAM runs on this machine: -c local=true.

@@ -102,6 +102,43 @@ func (d *Deployment) checkDispatcher(t T) {
 	}
 }
 
+// checkAuthorizer asks about the function that anybody's requests reach first.
+func (d *Deployment) checkAuthorizer(t T) {
+	t.Helper()
+	f, ok := d.functions[d.prefix()+"-authorizer"]
+	if !ok {
+		t.Errorf("there is no function %s-authorizer", d.prefix())
+		return
+	}
+	may(t, f.role,
+		question{"dynamodb:GetItem dynamodb:Query", d.table("registry"), leading("HEAD")},
+		question{"dynamodb:GetItem dynamodb:Query", d.table("registry"), leading("SNAP#a")},
+	)
+	mayNot(t, f.role,
+		question{tableWrite, d.table("registry"), leading("HEAD")},
+		question{tableRead + " " + tableWrite, d.table("ledger"), leading("LEASE#a")},
+		question{tableRead + " " + tableWrite, d.table("state"), leading("state#baskets#a#b")},
+		question{"secretsmanager:GetSecretValue", d.secret(d.prefix() + "/seal-keys"), nil},
+		question{"lambda:InvokeFunction", d.lambda(d.prefix() + "-dispatcher:1"), nil},
+		question{"lambda:InvokeFunction", d.lambda(d.prefix() + "-registrar:1"), nil},
+		question{"lambda:InvokeFunction", d.lambda(d.prefix() + "-tool-a-01234567:1"), nil},
+		question{"lambda:GetFunctionConfiguration", d.lambda(d.prefix() + "-tool-a-01234567:1"), nil},
+		question{"s3:GetObject", "arn:aws:s3:::" + d.assets() + "/0123.json", nil},
+		question{networkActions, "*", nil},
+	)
+	for _, name := range d.secrets {
+		read := d.readSecret(name)
+		mayNot(t, f.role, read)
+	}
+	for _, tool := range d.byTool {
+		mayNot(t, f.role, question{"lambda:InvokeFunction", tool.arn, nil},
+			question{"lambda:InvokeFunction", tool.arn + ":1", nil})
+	}
+	for _, arn := range d.Existing {
+		mayNot(t, f.role, question{"lambda:InvokeFunction", arn, nil})
+	}
+}
+
 func (d *Deployment) checkRegistrar(t T) {
 	t.Helper()
 	role := d.functions[d.prefix()+"-registrar"].role

@@ -61,6 +61,9 @@ func (d *Deployment) Check(t T) {
 	}
 	d.checkDispatcher(t)
 	d.checkRegistrar(t)
+	if d.Stage.Authorization != nil {
+		d.checkAuthorizer(t)
+	}
 	for _, tool := range d.Tools {
 		d.checkTool(t, tool)
 	}

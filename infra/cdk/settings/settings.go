@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 
+	"patchbay/shared/authorization"
 	"patchbay/shared/nearest"
 	"patchbay/shared/schema"
 )
@@ -29,9 +30,12 @@ type Stage struct {
 
 	// Domain is the server's own domain name; nil for the one that API Gateway gives it.
 	Domain *Domain `json:"domain"`
-	// Anonymous allows what this release makes of every server on AWS: whoever reaches the endpoint may call, as nobody in
-	// particular. It must be said, so that nobody opens a server by saying nothing.
-	Anonymous bool `json:"anonymous"`
+	// Anonymous lets whoever reaches the endpoint call, as nobody in particular. It must be said, so that nobody opens a
+	// server by saying nothing. A stage has this or an Authorization, or neither where it has no server.
+	Anonymous bool `json:"-"`
+	// Authorization says whose access tokens are taken and what they must say, checked and with its defaults filled in;
+	// nil without. A stage's replaces that of the defaults as a whole.
+	Authorization *authorization.Config `json:"-"`
 	// Origins are those of web pages that may call the server.
 	Origins []string `json:"origins"`
 	// CacheTTLSeconds is how long clients may keep lists.
@@ -51,8 +55,8 @@ type Stage struct {
 	Environment map[string]string `json:"environment"`
 	// Secrets say where the secrets lie that contracts declare; see Stage.Secret.
 	Secrets map[string]Secret `json:"secrets"`
-	// Functions are the ARNs, with version or alias, of what contracts name as local:NAME, and of what the server may call
-	// besides: functions that the contracts of other stacks name.
+	// Functions are the ARNs, with version or alias, of what contracts name as local:NAME, and of what the server may
+	// call besides: functions that the contracts of other stacks name.
 	Functions map[string]string `json:"functions"`
 	// Examples says which of the example tools are deployed, too.
 	Examples Examples `json:"examples"`
@@ -229,6 +233,9 @@ func Parse(data []byte, stage, serverName string) (*Stage, error) {
 		if err := json.Unmarshal(layer, s); err != nil {
 			return nil, fmt.Errorf("decoding a stage's settings: %w", err)
 		}
+	}
+	if err := s.readCallers(f.Defaults, own); err != nil {
+		return nil, err
 	}
 	var err error
 	if s.Server, err = slug(f.Name, serverName); err != nil {

@@ -195,7 +195,7 @@ func TestReadNamesTheFile(t *testing.T) {
 // The repository's own settings are right in every stage.
 func TestTheRepositorysSettings(t *testing.T) {
 	t.Parallel()
-	for _, stage := range []string{"", "prod", "examples"} {
+	for _, stage := range []string{"", "prod", "examples", "secured"} {
 		if _, err := Read(filepath.Join("..", "patchbay.json"), stage, "patchbay-examples"); err != nil {
 			t.Error(err)
 		}
