@@ -1,7 +1,7 @@
 // Package benchmark measures what Patchbay costs. Every figure stands beside an anchor that was measured in the same
 // run, in turn with it, on the same machine: the official Go SDK for the handler, two bare Lambda hops for a call, a
 // bare Lambda function for a start, a small catalogue for a large one, a plain call for one under rules, few tools for
-// many. Ratios can be compared between machines.
+// many, a call without the authorizer for one with it. Ratios can be compared between machines.
 package benchmark
 
 import (
@@ -17,7 +17,7 @@ import (
 type Options struct {
 	// Module is the root folder of this module; "" means the current folder.
 	Module string
-	// Parts are the letters of the parts to measure; "" means all of them, "abcdefg".
+	// Parts are the letters of the parts to measure; "" means all of them, "abcdefgh".
 	Parts string
 	// Short measures fewer rounds, for CI: the whole takes less than two minutes.
 	Short bool
@@ -38,6 +38,7 @@ var parts = []struct {
 	{"e", "large catalogues", (*bench).catalogues},
 	{"f", "the rules of a contract", (*bench).contracts},
 	{"g", "templates for a deployment", (*bench).syntheses},
+	{authorizerPart, "the authorizer", (*bench).authorizer},
 }
 
 // bench is one run.
@@ -56,8 +57,8 @@ func Run(ctx context.Context, options Options) (*Report, error) {
 	if options.Progress == nil {
 		options.Progress = io.Discard
 	}
-	if unknown := strings.Trim(options.Parts, "abcdefg"); unknown != "" {
-		return nil, fmt.Errorf("parts %q: allowed are the letters a to g", options.Parts)
+	if unknown := strings.Trim(options.Parts, "abcdefgh"); unknown != "" {
+		return nil, fmt.Errorf("parts %q: allowed are the letters a to h", options.Parts)
 	}
 	b := &bench{Options: options, report: newReport(options.Short)}
 	defer b.close()

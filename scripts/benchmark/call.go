@@ -36,16 +36,21 @@ const toolAnswer = `{"content":[{"type":"text",` +
 	`"structuredContent":{"station":"Lobith","level":873,"trend":"falling"}}`
 
 // message is one request to the endpoint.
-type message struct{ method, name, body string }
+type message struct {
+	method, name, body string
+	// token is an access token; empty for none.
+	token string
+}
 
 func callOf(name string) message {
 	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments +
 		`,` + requestMeta + `}}`
-	return message{mcp.MethodToolsCall, name, body}
+	return message{method: mcp.MethodToolsCall, name: name, body: body}
 }
 
 func plain(method string) message {
-	return message{method, "", `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + requestMeta + `}}`}
+	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + requestMeta + `}}`
+	return message{method: method, body: body}
 }
 
 // header is what a client sends with the message.
@@ -58,6 +63,9 @@ func (m message) header() http.Header {
 	header.Set(mcp.HeaderMethod, m.method)
 	if m.name != "" {
 		header.Set(mcp.HeaderName, m.name)
+	}
+	if m.token != "" {
+		header.Set("Authorization", "Bearer "+m.token)
 	}
 	return header
 }

@@ -19,6 +19,7 @@ var programs = []struct {
 	{"./functions/get_weather", "plain tool (get_weather)", 7e6},
 	{"./functions/execute_sql", "tool with SQLite (execute_sql)", 11e6},
 	{"./dispatcher", "dispatcher", 14e6},
+	{"./dispatcher/authorizer", "authorizer", 14e6},
 }
 
 // sizes is part (d): programs for Lambda's Linux, built as they are deployed, for this machine's architecture.

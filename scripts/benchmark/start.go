@@ -62,15 +62,19 @@ func (s *stand) starts() ([]*cold, error) {
 		Timeout: 10 * time.Second, MemoryMB: 512,
 		Env: s.dispatcher,
 	}
-	bare := locallambda.Function{
-		Name: "started-bare", Dir: s.floorDir("bare"), Timeout: 10 * time.Second, MemoryMB: 512,
-		Env: map[string]string{"BARE_FOR": "gateway", "BARE_ANSWER": s.answer},
-	}
 	return []*cold{
-		{function: bare, event: discover, expect: structured},
+		{function: s.bare(), event: discover, expect: structured},
 		{function: dispatcher, event: discover, expect: `"supportedVersions"`},
 		{function: dispatcher, event: call, expect: structured},
 	}, nil
+}
+
+// bare is a function that does nothing but answer.
+func (s *stand) bare() locallambda.Function {
+	return locallambda.Function{
+		Name: "started-bare", Dir: s.floorDir("bare"), Timeout: 10 * time.Second, MemoryMB: 512,
+		Env: map[string]string{"BARE_FOR": "gateway", "BARE_ANSWER": s.answer},
+	}
 }
 
 // measureStart deploys a version of its own, so that no instance of it runs yet, and invokes it.

@@ -28,7 +28,8 @@ func (b *bench) warm(ctx context.Context) error {
 		[]load{{clients: 1, rounds: 30, requests: 300}, {clients: 8, rounds: 30, requests: 400}},
 		[]load{{clients: 1, rounds: 8, requests: 200}, {clients: 8, rounds: 8, requests: 240}})
 	for _, l := range loads {
-		stack, floor, err := s.alternate(ctx, l)
+		stack, floor, err := takeTurns(ctx, l,
+			newSide(s.stack.URL, s.answer, "", l.clients), newSide(s.floorURL, s.answer, "", l.clients))
 		if err != nil {
 			return err
 		}
@@ -38,9 +39,17 @@ func (b *bench) warm(ctx context.Context) error {
 	return nil
 }
 
-// addLatencies adds the row of one percentile. It is taken in every round by itself, and the median of the rounds
-// counts: a moment in which the machine was busy spoils a round and not the figure.
+// addLatencies adds the row of one percentile.
 func (b *bench) addLatencies(clients, p int, goal float64, stack, floor [][]float64) {
+	row := latencies(p, stack, floor)
+	row.Part, row.What, row.Goal = "b", fmt.Sprintf("warm call, %s, p%d", plural(clients, "client"), p), goal
+	row.AnchorName = "two bare hops"
+	b.report.add(row)
+}
+
+// latencies is a row of one percentile. It is taken in every round by itself, and the median of the rounds counts: a
+// moment in which the machine was busy spoils a round and not the figure.
+func latencies(p int, measured, anchor [][]float64) Row {
 	each := func(rounds [][]float64) []float64 {
 		figures := make([]float64, 0, len(rounds))
 		for _, round := range rounds {
@@ -48,12 +57,9 @@ func (b *bench) addLatencies(clients, p int, goal float64, stack, floor [][]floa
 		}
 		return figures
 	}
-	row := Row{
-		Part: "b", What: fmt.Sprintf("warm call, %s, p%d", plural(clients, "client"), p), Unit: nanoseconds, Goal: goal,
-		AnchorName: "two bare hops", Rounds: each(stack), AnchorRounds: each(floor),
-	}
+	row := Row{Unit: nanoseconds, Rounds: each(measured), AnchorRounds: each(anchor)}
 	row.Measured, row.Anchor = percentile(row.Rounds, 50), percentile(row.AnchorRounds, 50)
-	b.report.add(row)
+	return row
 }
 
 func plural(n int, noun string) string {
@@ -63,10 +69,10 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// alternate measures the stack and the floor in turns, each beginning as often as the other, and returns the latencies
-// of every round.
-func (s *stand) alternate(ctx context.Context, l load) (stack, floor [][]float64, err error) {
-	sides := []*side{newSide(s.stack.URL, s.answer, l.clients), newSide(s.floorURL, s.answer, l.clients)}
+// takeTurns measures two sides in turns, each beginning as often as the other, and returns the latencies of every
+// round.
+func takeTurns(ctx context.Context, l load, one, other *side) (first, second [][]float64, err error) {
+	sides := []*side{one, other}
 	for _, side := range sides {
 		defer side.client.CloseIdleConnections()
 		if _, err := side.round(ctx, l); err != nil { // the instances start
@@ -86,13 +92,18 @@ func (s *stand) alternate(ctx context.Context, l load) (stack, floor [][]float64
 // side is one of the two that are compared.
 type side struct {
 	url, answer string
+	call        message
 	client      *http.Client
 	rounds      [][]float64
 }
 
-func newSide(url, answer string, clients int) *side {
+// newSide returns a side that is called with a token; "" where none is asked for.
+func newSide(url, answer, token string, clients int) *side {
+	call := callOf(toolName)
+	call.token = token
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
-	return &side{url: url, answer: answer, client: &http.Client{Transport: transport, Timeout: 30 * time.Second}}
+	client := &http.Client{Transport: transport, Timeout: 30 * time.Second}
+	return &side{url: url, answer: answer, call: call, client: client}
 }
 
 func (s *side) measure(ctx context.Context, l load) error {
@@ -113,10 +124,9 @@ func (s *side) round(ctx context.Context, l load) ([]float64, error) {
 }
 
 func (s *side) calls(ctx context.Context, latencies []float64) error {
-	call := callOf(toolName)
 	for i := range latencies {
 		began := time.Now()
-		answer, err := post(ctx, s.client, s.url, call)
+		answer, err := post(ctx, s.client, s.url, s.call)
 		if err != nil {
 			return err
 		}

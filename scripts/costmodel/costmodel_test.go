@@ -76,15 +76,21 @@ func TestOverheadOfMeasuredCalls(t *testing.T) {
 	if err != nil || got != 2.8 {
 		t.Errorf("got %g, %v", got, err)
 	}
+	measured := []byte(`{"rows":[{"part":"h","what":"of that: the authorizer","unit":"ns","measured":1.2e6}]}`)
+	if got, err := Authorizer(measured); err != nil || got != 2 {
+		t.Errorf("an authorizer that takes 1.2 ms is billed %g ms, %v, want 2", got, err)
+	}
 	for _, bad := range []string{`{}`, `x`} {
 		if got, err := Overhead([]byte(bad)); err == nil {
 			t.Errorf("%s gives %g", bad, got)
 		}
 	}
-	// The name of the figure is the bench's.
-	source, err := os.ReadFile("../benchmark/warm.go")
-	if err != nil || !strings.Contains(string(source), `"warm call, %s, p%d"`) {
-		t.Errorf("bench does not call its figure %q any more: %v", warmCall, err)
+	// The names of the figures are the bench's.
+	for file, name := range map[string]string{"warm.go": `"warm call, %s, p%d"`, "authorizer.go": `"` + authorizer + `"`} {
+		source, err := os.ReadFile("../benchmark/" + file)
+		if err != nil || !strings.Contains(string(source), name) {
+			t.Errorf("bench does not call its figure %s any more: %v", name, err)
+		}
 	}
 }
 

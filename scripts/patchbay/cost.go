@@ -27,8 +27,8 @@ func costCommand() *cobra.Command {
 		Short: "Say what calls cost on AWS, from given or measured durations",
 		Long: fmt.Sprintf(`Multiplies the prices of %s, %s, by what a call does, and prints tables in Markdown. The durations
 are flags: those of your tools are in the REPORT lines of their logs, as Billed Duration. --figures takes the
-dispatcher's part from what ./scripts/bench --json measured. Free tiers, storage and what AWS charges for
-a cold start beside its duration are left out.`, costmodel.Region, costmodel.AsOf),
+dispatcher's and the authorizer's part from what ./scripts/bench --json measured. Free tiers, storage and what AWS
+charges for a cold start beside its duration are left out.`, costmodel.Region, costmodel.AsOf),
 		Example: "  patchbay cost --tool-ms 250 --tool-mb 512\n  patchbay cost --figures bench.json --prices",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -39,6 +39,13 @@ a cold start beside its duration are left out.`, costmodel.Region, costmodel.AsO
 				}
 				if work.OverheadMS, err = costmodel.Overhead(data); err != nil {
 					return err
+				}
+				measured, err := costmodel.Authorizer(data)
+				if err != nil {
+					return err
+				}
+				if measured > 0 && !cmd.Flags().Changed("authorizer-ms") {
+					work.AuthorizerMS = measured
 				}
 			}
 			if err := work.Check(); err != nil {
@@ -65,7 +72,7 @@ a cold start beside its duration are left out.`, costmodel.Region, costmodel.AsO
 	flags.Float64Var(&work.AuthorizerMS, "authorizer-ms", work.AuthorizerMS, "the authorizer's billed duration, whole "+
 		"milliseconds")
 	flags.Float64Var(&work.AuthorizerMB, "authorizer-mb", work.AuthorizerMB, "the authorizer's memory")
-	flags.StringVar(&figures, "figures", "", "a file of ./scripts/bench --json, for --overhead-ms")
+	flags.StringVar(&figures, "figures", "", "a file of ./scripts/bench --json, for --overhead-ms and --authorizer-ms")
 	flags.Float64Var(&work.ResultKB, "result-kb", work.ResultKB, "the size of a recorded result, compressed")
 	flags.Float64Var(&work.LogKB, "log-kb", work.LogKB, "what a call leaves in the logs")
 	flags.Float64Var(&work.AnswerKB, "answer-kb", work.AnswerKB, "the size of an answer")

@@ -28,7 +28,8 @@ which SAM runs every function. One Ctrl-C ends it all, containers included.
 
 SAM is slower than patchbay local, about a second a call and hop, and cannot do all that AWS does: see the README.`,
 		Example: `  patchbay sam
-  patchbay sam --only data        # and then, in another terminal: sam local start-api`,
+  patchbay sam --only data        # and then, in another terminal: sam local start-api
+  patchbay sam --auth             # with the authorizer, and an authorization server on this machine`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if options.Root, err = moduleRoot(root); err != nil {
@@ -45,6 +46,9 @@ SAM is slower than patchbay local, about a second a call and hop, and cannot do 
 	flags := command.Flags()
 	flags.StringVar(&options.Addr, "addr", "127.0.0.1:3000", "where the API listens, HOST:PORT; port 0 is any free one")
 	flags.StringVar(&options.LambdaAddr, "lambda-addr", "127.0.0.1:3001", "where the Lambda service listens, HOST:PORT")
+	flags.BoolVar(&options.Auth, "auth", false, "ask for access tokens, of an authorization server that is started on "+
+		"this machine")
+	flags.StringVar(&options.AuthAddr, "auth-addr", "127.0.0.1:3002", "where that listens, HOST:PORT")
 	flags.StringVar(&options.Stage, "stage", "dev", "the stage of patchbay.json whose settings are taken; the examples "+
 		"are there in every one")
 	flags.StringVar(&options.Functions, "functions", "", "the folder of functions, given to the CDK app as -c "+
@@ -80,10 +84,10 @@ func runSAM(ctx context.Context, out, errOut io.Writer, options samstack.Options
 		fmt.Fprintf(out, "ready: %s\n%s", stack.TemplateFile(), samHelp(options.Root, stack))
 		return nil
 	case samstack.Data:
-		fmt.Fprintf(out, "ready: the tables are at %s\n%s\nStop with Ctrl-C.\n", stack.DatabaseURL,
-			samHelp(options.Root, stack))
+		fmt.Fprintf(out, "ready: the tables are at %s\n%s%s\nStop with Ctrl-C.\n", stack.DatabaseURL,
+			samHelp(options.Root, stack), tokenHelp(stack))
 	default:
-		fmt.Fprintf(out, "ready: %s\n%s", stack.URL, callHelp(stack.URL, stack.Tools))
+		fmt.Fprintf(out, "ready: %s\n%s%s", stack.URL, tokenHelp(stack), callHelp(stack.URL, stack.Tools))
 	}
 	select {
 	case <-ctx.Done():
@@ -111,4 +115,16 @@ With SAM's own command, from the module's root:
 		}
 	}
 	return help.String()
+}
+
+// tokenHelp tells how to get a token without a browser; nothing where none is asked for.
+func tokenHelp(stack *samstack.Stack) string {
+	if stack.SignIn == nil {
+		return ""
+	}
+	return `
+Callers need a token. SAM answers 502 where API Gateway answers 401, so no client can begin to sign in here. This gets
+one for a machine, with every scope; add -H "Authorization: Bearer $TOKEN" to what follows:
+
+  ` + stack.TokenCommand() + "\n"
 }

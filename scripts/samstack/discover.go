@@ -37,6 +37,13 @@ func (s *Stack) ask(ctx context.Context) error {
 	} {
 		request.Header.Set(name, value)
 	}
+	if s.SignIn != nil {
+		token, err := s.MachineToken(ctx)
+		if err != nil {
+			return err
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return err

@@ -66,6 +66,8 @@ func (s *Stack) value(f function, name string) (string, error) {
 		return "http://" + s.toContainers(s.databaseAddr), nil
 	case "AWS_ENDPOINT_URL_LAMBDA":
 		return "http://" + s.toContainers(s.options.LambdaAddr), nil
+	case "PATCHBAY_RESOURCE":
+		return string(s.resource()), nil
 	case "PATCHBAY_SEAL_KEYS_SECRET", "PATCHBAY_SECRETS", "PATCHBAY_METRICS":
 		return "", nil // files take the place of the first two, and nobody collects metrics
 	case "PATCHBAY_SEAL_KEYS_FILE":

@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"patchbay/infra/cdk/assembly"
+	"patchbay/scripts/localauth"
 	"patchbay/scripts/localdb"
 	"patchbay/scripts/nodemodules"
 	"patchbay/scripts/pytools"
@@ -55,6 +56,10 @@ type Options struct {
 	// Addr is where the API listens, and LambdaAddr the Lambda service; empty means 127.0.0.1:3000 and 127.0.0.1:3001,
 	// port 0 any free one.
 	Addr, LambdaAddr string
+	// Auth starts the local authorization server, and has the server take its tokens, asking the authorizer. AuthAddr is
+	// where it listens, and so its issuer; empty means 127.0.0.1:3002.
+	Auth     bool
+	AuthAddr string
 	// Only leaves out SAM's own services, for whoever starts them by hand.
 	Only Part
 	// DockerHost is the address of the Docker engine; empty means SAM's default.
@@ -86,7 +91,10 @@ type Stack struct {
 	// Tools are the qualified ARNs of the published functions, by the tool's name, and Names those by which SAM knows
 	// them, by the tool's folder.
 	Tools, Names map[string]string
+	// SignIn is the authorization server; nil without Options.Auth.
+	SignIn *localauth.Server
 
+	metadata  serverMetadata // of SignIn
 	options   Options
 	sam       string // the program
 	modules   string // the folder node_modules
@@ -145,7 +153,7 @@ func (o Options) withDefaults() (Options, error) {
 		}
 	}
 	for value, absence := range map[*string]string{
-		&o.Stage: "dev", &o.Addr: "127.0.0.1:3000", &o.LambdaAddr: "127.0.0.1:3001",
+		&o.Stage: "dev", &o.Addr: "127.0.0.1:3000", &o.LambdaAddr: "127.0.0.1:3001", &o.AuthAddr: "127.0.0.1:3002",
 	} {
 		if *value == "" {
 			*value = absence
@@ -177,6 +185,9 @@ func (s *Stack) start(ctx context.Context) (err error) {
 		return err
 	}
 	if err := s.install(ctx); err != nil {
+		return err
+	}
+	if err := s.startAuthorizationServer(ctx); err != nil {
 		return err
 	}
 	if err := s.synthesize(ctx); err != nil {
@@ -273,7 +284,11 @@ func (s *Stack) startData(ctx context.Context) error {
 		TrackerURL: "http://" + s.toContainers(tracker), MailAddress: s.toContainers(s.mail.Address),
 		LookupEnv: s.options.LookupEnv,
 	}
-	if err := s.lead(s.databaseAddr, tracker, s.mail.Address, s.options.LambdaAddr); err != nil {
+	led := []string{s.databaseAddr, tracker, s.mail.Address, s.options.LambdaAddr}
+	if s.SignIn != nil {
+		led = append(led, s.signInAddress())
+	}
+	if err := s.lead(led...); err != nil {
 		return err
 	}
 	return s.publish(ctx)
@@ -406,6 +421,9 @@ func (s *Stack) Close() {
 	}
 	if s.database != nil {
 		s.database.Close()
+	}
+	if s.SignIn != nil {
+		s.SignIn.Close()
 	}
 	if s.lock != nil {
 		_ = s.lock.Close()

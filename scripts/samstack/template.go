@@ -31,10 +31,13 @@ const TemplateFile = "cdk.out/template.json"
 // AWS, and where the assets lie, without which SAM does not find the code.
 func (s *Stack) synthesize(ctx context.Context) error {
 	fmt.Fprintf(s.options.Progress, "synthesizing the template of stage %s for this machine\n", s.options.Stage)
+	given := map[string]string{"functions": s.options.Functions}
+	if s.options.Auth {
+		given["authorization"] = s.AuthorizationFile()
+	}
 	written, err := cdkapp.Synth(ctx, cdkapp.Options{
-		Module: s.options.Root, App: s.options.CDK, Stage: s.options.Stage, Local: true,
-		Context: map[string]string{"functions": s.options.Functions},
-		Output:  filepath.Join(s.options.Data, "cdk.out"), Progress: s.options.Progress,
+		Module: s.options.Root, App: s.options.CDK, Stage: s.options.Stage, Local: true, Context: given,
+		Output: filepath.Join(s.options.Data, "cdk.out"), Progress: s.options.Progress,
 	})
 	if err != nil {
 		return err
