@@ -7,8 +7,8 @@
 // that are renamed when a Lambda sends them is WWW-Authenticate: only the gateway's own responses carry it, as a fixed
 // text or as a value that the authorizer computed.
 //
-// Not emulated: stages in the path, the rate of 2 MB/s past the first 10 MB, WAF, CloudFront's header fields, results of
-// an authorizer that are kept. Field names reach a Lambda as the client wrote them; here they come in the form of
+// Not emulated: stages in the path, the rate of 2 MB/s past the first 10 MB, WAF, CloudFront's header fields, and that
+// an authorizer's results are kept. Field names reach a Lambda as the client wrote them; here they come in the form of
 // net/http.
 package localgateway
 

@@ -1,7 +1,7 @@
 // Package localstack runs a whole Patchbay server on one machine, without Docker and without an AWS account: the real
 // dispatcher and the real functions on a local Lambda service, the catalogue in a DynamoDB engine, and a gateway in
-// front that does what API Gateway does. On request callers need access tokens, which the real authorizer checks, and an
-// authorization server gives them out.
+// front that does what API Gateway does. On request callers need access tokens: the real authorizer checks them, and an
+// authorization server beside it gives them out.
 package localstack
 
 import (

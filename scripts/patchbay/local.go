@@ -114,7 +114,9 @@ func logTo(w io.Writer) func(string, []byte) {
 func callHelp(url string, functions map[string]string) string {
 	const meta = `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 	tool, arguments := exampleCall(functions)
-	return strings.NewReplacer("INSPECTOR", inspector, "URL", url, "META", meta, "TOOL", tool, "ARGUMENTS", arguments).Replace(`
+	return strings.NewReplacer(
+		"INSPECTOR", inspector, "URL", url, "META", meta, "TOOL", tool, "ARGUMENTS", arguments,
+	).Replace(`
 List the tools:
 
   curl -s URL -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \

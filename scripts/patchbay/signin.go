@@ -23,8 +23,9 @@ func (c *callers) flags(command *cobra.Command) {
 	flags.StringVar(&c.auth, "auth", "", "start an authorization server, with two users, and take its access tokens: "+
 		"--auth for one that has all that MCP asks for, --auth=cognito for one with the gaps of an Amazon Cognito user pool")
 	flags.Lookup("auth").NoOptDefVal = localstack.AuthGeneric
-	flags.StringVar(&c.authAddr, "auth-addr", "127.0.0.1:0", "where the authorization server of --auth listens, HOST:PORT; "+
-		"port 0 is any free one, and as it remembers nothing, clients know by a new one that they have to register again")
+	flags.StringVar(&c.authAddr, "auth-addr", "127.0.0.1:0", "where the authorization server of --auth listens, "+
+		"HOST:PORT; port 0 is any free one. The server remembers nothing between starts: by a new address clients know "+
+		"that they have to register again")
 	flags.StringVar(&c.authorization, "authorization", "", "a JSON file that says whose access tokens are taken, "+
 		"{\"issuers\": [{\"issuer\": \"https://…\"}] …}, of an authorization server that runs elsewhere")
 	flags.StringVar(&c.principals, "principals", "", "a JSON file of callers by bearer token, {\"TOKEN\": {\"subject\", "+
@@ -70,7 +71,10 @@ const inspector = "npx -y @modelcontextprotocol/inspector@2.12.0"
 // signInHelp tells how to sign in, for whoever reads the terminal.
 func signInHelp(stack *localstack.Stack) string {
 	help := &strings.Builder{}
-	help.WriteString("\nCallers need an access token. A client needs only the URL: it finds out by itself where to sign in.\n\n")
+	help.WriteString(`
+Callers need an access token. A client needs only the URL: it finds out by itself where to sign in.
+
+`)
 	for _, issuer := range stack.Authorization.Issuers {
 		fmt.Fprintf(help, "  authorization server: %s\n", issuer.URL)
 	}
