@@ -88,7 +88,8 @@ func alarms(props alarmProps) []alarm {
 				"publish that broke some rolled back.",
 		},
 		{
-			name: "refusals-insufficient", first: showCall, metric: m.insufficient(), threshold: 100,
+			name: "refusals-insufficient", first: showCall, metric: m.insufficient(props.stage.Authorization != nil),
+			threshold: 100,
 			says: "Many calls are refused for want of a scope or a recent sign-in: a client was set up wrongly, or somebody " +
 				"tries what they may not.",
 		},
@@ -119,6 +120,9 @@ func alarms(props alarmProps) []alarm {
 	return list
 }
 
+// slowAuthorizerMillis is below what the authorizer gives an issuer's answer, four seconds, after which it fails.
+const slowAuthorizerMillis = 3000
+
 // authorizerAlarms are those of a server that asks for tokens.
 func authorizerAlarms(m measures) []alarm {
 	return []alarm{
@@ -133,8 +137,9 @@ func authorizerAlarms(m measures) []alarm {
 		},
 		{
 			name: "authorizer-slow", first: smoke, metric: m.lambda(m.authorizer(), "Duration", maximum), periods: 3,
-			threshold: 900 * authorizerSeconds, // milliseconds: nine tenths
-			says:      "For 15 minutes there were tokens that took nearly as long to check as they may: an issuer is slow.",
+			threshold: slowAuthorizerMillis,
+			says: "For 15 minutes there were tokens that took seconds to check: an issuer is nearly too slow, or the " +
+				"catalogue's table.",
 		},
 	}
 }

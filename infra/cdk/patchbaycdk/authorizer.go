@@ -11,8 +11,8 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// authorizerSeconds is how long a token may take to be checked. A warm instance takes milliseconds; a new one reads the
-// catalogue and fetches the issuer's metadata and keys, each of which it bounds itself, well below this. How long API
+// authorizerSeconds is how long a token may take to be checked. A warm instance takes milliseconds; a new one fetches
+// an issuer's keys, for which it waits four seconds at most, and then looks into the catalogue, for two. How long API
 // Gateway waits for an authorizer is not documented, so the function ends first, and by its own time-out: what it is
 // then is a failure that alarms, and an answer that says to try again.
 const authorizerSeconds = 10

@@ -61,7 +61,8 @@ func authorizerGraphs(m measures) *[]awscloudwatch.IWidget {
 			m.lambda(m.authorizer(), "Throttles", sum)),
 		graph("Authorizer: duration, ms", m.lambda(m.authorizer(), "Duration", p50),
 			m.lambda(m.authorizer(), "Duration", p99), m.lambda(m.authorizer(), "Duration", maximum)),
-		graph("Authorizer: could not check", m.own(authorizerFailures, sum)),
+		graph("Authorizer: refused, and not able to decide", m.own(metrics.Unauthorized, sum), m.own(metrics.Denied, sum),
+			m.own(metrics.AuthorizerErrors, sum), m.own(authorizerFailures, sum)),
 	}
 }
 

@@ -474,7 +474,7 @@ func TestAlarmsOfAGuardedServer(t *testing.T) {
 	}{
 		"authorizer-failures":  {"Patchbay AuthorizerFailures", map[string]any{"deployment": "tools-prod"}, "Sum", 1},
 		"authorizer-throttled": {"AWS/Lambda Throttles", function, "Sum", 1},
-		"authorizer-slow":      {"AWS/Lambda Duration", function, "Maximum", 9000},
+		"authorizer-slow":      {"AWS/Lambda Duration", function, "Maximum", 3000},
 	} {
 		alarm := guarded().alarms()[name]
 		metric, dimensions := metricOf(t, alarm)
@@ -483,9 +483,14 @@ func TestAlarmsOfAGuardedServer(t *testing.T) {
 		}
 		checkHas(t, name, alarm, map[string]any{"Statistic": want.statistic, "Threshold": want.threshold})
 	}
+	expression, metrics := parts(t, guarded().alarms()["refusals-insufficient"])
+	if !strings.Contains(expression, "FILL(denied, 0)") ||
+		metrics["denied"] != `Patchbay Denied {"deployment":"tools-prod"}` {
+		t.Errorf("what the authorizer denies does not count as refused: %s of %v", expression, metrics)
+	}
 	body := text(guarded().resource(t, "AWS::CloudWatch::Dashboard")["DashboardBody"])
 	if !json.Valid([]byte(body)) || !strings.Contains(body, "tools-prod-authorizer") ||
-		!strings.Contains(body, "AuthorizerFailures") {
+		!strings.Contains(body, `"AuthorizerFailures"`) || !strings.Contains(body, `"Unauthorized"`) {
 		t.Errorf("the dashboard does not show the authorizer: %s", body)
 	}
 	if strings.Contains(text(plain().resource(t, "AWS::CloudWatch::Dashboard")["DashboardBody"]), "uthorizer") {

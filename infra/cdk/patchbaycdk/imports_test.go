@@ -11,7 +11,7 @@ import (
 func TestWhatTheControlFunctionsImportIsImportedHere(t *testing.T) {
 	t.Parallel()
 	here := modulesOf(t, "patchbay/infra/cdk/patchbaycdk")
-	for _, program := range []string{dispatcherPackage, registrarPackage} {
+	for _, program := range []string{dispatcherPackage, registrarPackage, authorizerPackage} {
 		for _, module := range modulesOf(t, program) {
 			if !slices.Contains(here, module) {
 				t.Errorf("%s needs the module %s, which nothing here imports; see imports.go", program, module)

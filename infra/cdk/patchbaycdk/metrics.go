@@ -135,10 +135,17 @@ func (m measures) errorRate(least string) awscloudwatch.IMetric {
 	})
 }
 
-// insufficient counts the calls that lacked a scope or a recent enough sign-in.
-func (m measures) insufficient() awscloudwatch.IMetric {
-	return total([]string{"FILL(scope, 0)", "FILL(authentication, 0)"}, map[string]awscloudwatch.IMetric{
+// insufficient counts the calls that lacked a scope or a recent enough sign-in: those that the dispatcher refused, and
+// where there is an authorizer those that it denied.
+func (m measures) insufficient(authorizer bool) awscloudwatch.IMetric {
+	terms := []string{"FILL(scope, 0)", "FILL(authentication, 0)"}
+	using := map[string]awscloudwatch.IMetric{
 		"scope":          m.refusals("insufficient_scope"),
 		"authentication": m.refusals("insufficient_user_authentication"),
-	}, "insufficient rights")
+	}
+	if authorizer {
+		terms = append(terms, "FILL(denied, 0)")
+		using["denied"] = m.own(metrics.Denied, sum)
+	}
+	return total(terms, using, "insufficient rights")
 }
