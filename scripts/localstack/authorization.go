@@ -71,6 +71,11 @@ func (s *Stack) authorize(ctx context.Context) error {
 			return err
 		}
 		addServer(config, s.AuthServer.Authorization())
+		if config.InitialScopes == nil {
+			// A tool that only those see who may call it would be seen by nobody: no challenge names what it asks for. The
+			// authorization server leaves out what a user may not have.
+			config.InitialScopes = slices.Concat(config.Initial(s.set.Tools), hiding(s.set.Tools))
+		}
 	}
 	if err := config.Complete(); err != nil {
 		return fmt.Errorf("checking whose tokens are taken: %w", err)
@@ -125,12 +130,28 @@ func (s *Stack) startAuth(ctx context.Context, resource authorization.Resource) 
 	return err
 }
 
-// permissions are all that tools ask for, sorted.
+// permissions are all that tools ask for, the last those of hiding: the lesser of the default users may not have the
+// last.
 func permissions(tools []*contract.Tool) []string {
+	return append(asked(tools, contract.VisibilityAlways), hiding(tools)...)
+}
+
+// hiding are the permissions that only tools ask for which nobody sees without them.
+func hiding(tools []*contract.Tool) []string {
+	known := asked(tools, contract.VisibilityAlways)
+	return slices.DeleteFunc(asked(tools, contract.VisibilityPermitted), func(scope string) bool {
+		return slices.Contains(known, scope)
+	})
+}
+
+// asked are the permissions of the tools of a visibility, sorted.
+func asked(tools []*contract.Tool, visibility contract.Visibility) []string {
 	all := map[string]bool{}
 	for _, tool := range tools {
 		for _, scope := range tool.Contract.Permissions {
-			all[scope] = true
+			if tool.Contract.Visibility == visibility {
+				all[scope] = true
+			}
 		}
 	}
 	return slices.Sorted(maps.Keys(all))

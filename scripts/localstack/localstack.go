@@ -25,7 +25,6 @@ import (
 	"patchbay/scripts/locallambda"
 	"patchbay/scripts/smtpsink"
 	"patchbay/scripts/standins"
-	"patchbay/scripts/trackerapi"
 	"patchbay/shared/authorization"
 	"patchbay/shared/contract"
 	"patchbay/shared/gatewayresponse"
@@ -309,7 +308,11 @@ func (s *Stack) startFunctions(ctx context.Context) (dispatcher, authorizer stri
 	if s.LambdaURL, err = s.serve(s.lambda); err != nil {
 		return "", "", err
 	}
-	tracker, err := s.serve(trackerapi.New(trackerapi.Options{Token: standins.TrackerToken}))
+	issuer := ""
+	if s.AuthServer != nil {
+		issuer = s.AuthServer.Issuer
+	}
+	tracker, err := s.serve(standins.Tracker(issuer))
 	if err != nil {
 		return "", "", err
 	}
