@@ -18,6 +18,7 @@ import (
 	"patchbay/dispatcher/environment"
 	"patchbay/dispatcher/metrics"
 	"patchbay/dispatcher/ratelimit"
+	"patchbay/shared/authorization"
 	"patchbay/shared/mcp"
 	"patchbay/shared/registry"
 	"patchbay/shared/seal"
@@ -48,6 +49,10 @@ type settings struct {
 	limit           ratelimit.Limit
 	// One of the two says where the keys are that seal requestState.
 	sealKeysFile, sealKeysSecret string
+	// authorizationFile says whose tokens are taken, and resource what this server is called in them; both are empty on
+	// a server without sign-in.
+	authorizationFile string
+	resource          authorization.Resource
 	// metrics is the namespace of what is counted; empty for counting nothing. deployment is the name of this one.
 	metrics, deployment string
 }
@@ -69,7 +74,7 @@ func readSettings(getenv func(string) string) (*settings, error) {
 		origins:         origins(env, "PATCHBAY_ORIGINS"),
 		loopbackOrigins: env.Boolean("PATCHBAY_LOOPBACK_ORIGINS"),
 		cacheTTL:        env.Milliseconds("PATCHBAY_CACHE_TTL_MS", 5*time.Minute),
-		cacheScope:      env.OneOf("PATCHBAY_CACHE_SCOPE", mcp.CachePublic, mcp.CachePrivate),
+		cacheScope:      cacheScope(env, "PATCHBAY_CACHE_SCOPE"),
 		page: registry.PageLimits{
 			MaxTools: env.Count("PATCHBAY_PAGE_TOOLS"),
 			MaxBytes: env.Count("PATCHBAY_PAGE_BYTES"),
@@ -78,10 +83,12 @@ func readSettings(getenv func(string) string) (*settings, error) {
 		limit: ratelimit.Limit{
 			Calls: env.Count("PATCHBAY_LIMIT_CALLS"), Window: env.Milliseconds("PATCHBAY_LIMIT_WINDOW_MS", time.Minute),
 		},
-		sealKeysFile:   getenv("PATCHBAY_SEAL_KEYS_FILE"),
-		sealKeysSecret: getenv("PATCHBAY_SEAL_KEYS_SECRET"),
-		metrics:        namespace(env, "PATCHBAY_METRICS"),
-		deployment:     getenv("PATCHBAY_DEPLOYMENT"),
+		sealKeysFile:      getenv("PATCHBAY_SEAL_KEYS_FILE"),
+		sealKeysSecret:    getenv("PATCHBAY_SEAL_KEYS_SECRET"),
+		authorizationFile: file(getenv("LAMBDA_TASK_ROOT"), env.Optional("PATCHBAY_AUTHORIZATION_FILE")),
+		resource:          resource(env, "PATCHBAY_RESOURCE"),
+		metrics:           namespace(env, "PATCHBAY_METRICS"),
+		deployment:        getenv("PATCHBAY_DEPLOYMENT"),
 		// SAM's local API cannot read a streamed answer.
 		buffered: env.Boolean("PATCHBAY_BUFFERED") || env.Boolean("AWS_SAM_LOCAL"),
 	}
@@ -91,11 +98,56 @@ func readSettings(getenv func(string) string) (*settings, error) {
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
+	if (s.authorizationFile == "") != (s.resource == "") {
+		return nil, errors.New("of the environment variables PATCHBAY_AUTHORIZATION_FILE and PATCHBAY_RESOURCE one is set " +
+			"alone; a server that callers sign in to has both, any other neither")
+	}
 	if (s.sealKeysFile == "") == (s.sealKeysSecret == "") {
 		return nil, errors.New("of the environment variables PATCHBAY_SEAL_KEYS_FILE and PATCHBAY_SEAL_KEYS_SECRET " +
 			"exactly one must be set; it says where the keys are that seal requestState")
 	}
 	return s, nil
+}
+
+// signIn reports whether callers sign in.
+func (s *settings) signIn() bool { return s.authorizationFile != "" }
+
+// authorization reads whose tokens are taken; nil where nobody signs in.
+func (s *settings) authorization() (*authorization.Config, error) {
+	if !s.signIn() {
+		return nil, nil
+	}
+	return authorization.ReadFile(s.authorizationFile)
+}
+
+// cacheScope reads who may share lists. Where callers sign in, what one sees need not be what another does, so nothing
+// is shared unless the deployment says so.
+func cacheScope(env *environment.Reader, name string) string {
+	if env.Optional("PATCHBAY_AUTHORIZATION_FILE") != "" {
+		return env.OneOf(name, mcp.CachePrivate, mcp.CachePublic)
+	}
+	return env.OneOf(name, mcp.CachePublic, mcp.CachePrivate)
+}
+
+// file is a path as it is where it is absolute or empty, else below the folder of the function's code.
+func file(root, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(root, path)
+}
+
+// resource reads the server's canonical URI; empty where none is set.
+func resource(env *environment.Reader, name string) authorization.Resource {
+	value := env.Optional(name)
+	if value == "" {
+		return ""
+	}
+	parsed, err := authorization.ParseResource(value)
+	if err != nil {
+		env.Fault(name, value, "the URL of the MCP endpoint such as https://mcp.example.com/mcp")
+	}
+	return parsed
 }
 
 // dynamoDB returns a client whose every attempt is bounded, so that one that is never answered, as on a connection

@@ -66,6 +66,18 @@ func TestSettings(t *testing.T) {
 		"a name alone": {map[string]string{"PATCHBAY_DEPLOYMENT": "desk-prod"}, func(s *settings) {
 			s.deployment = "desk-prod"
 		}},
+		"callers sign in": {map[string]string{
+			"PATCHBAY_AUTHORIZATION_FILE": "authorization.json", "PATCHBAY_RESOURCE": "https://mcp.example.com/prod/mcp",
+		}, func(s *settings) {
+			s.authorizationFile, s.resource = "/var/task/authorization.json", "https://mcp.example.com/prod/mcp"
+			s.cacheScope = "private"
+		}},
+		"callers sign in, lists shared": {map[string]string{
+			"PATCHBAY_AUTHORIZATION_FILE": "/etc/a.json", "PATCHBAY_RESOURCE": "http://127.0.0.1:8787/mcp",
+			"PATCHBAY_CACHE_SCOPE": "public",
+		}, func(s *settings) {
+			s.authorizationFile, s.resource = "/etc/a.json", "http://127.0.0.1:8787/mcp"
+		}},
 		"SAM": {map[string]string{"AWS_SAM_LOCAL": "true"}, func(s *settings) { s.buffered = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,6 +111,11 @@ func TestSettingsRefuse(t *testing.T) {
 		{"PATCHBAY_LEDGER_TABLE", "", "must be set"},
 		{"PATCHBAY_SEAL_KEYS_FILE", "", "PATCHBAY_SEAL_KEYS_SECRET exactly one"},
 		{"PATCHBAY_SEAL_KEYS_SECRET", "desk-prod/seal-keys", "PATCHBAY_SEAL_KEYS_SECRET exactly one"},
+		{"PATCHBAY_AUTHORIZATION_FILE", "authorization.json", "PATCHBAY_RESOURCE one is set alone"},
+		{"PATCHBAY_RESOURCE", "https://mcp.example.com/mcp", "PATCHBAY_RESOURCE one is set alone"},
+		{"PATCHBAY_RESOURCE", "https://mcp.example.com", "such as https://mcp.example.com/mcp"},
+		{"PATCHBAY_RESOURCE", "http://mcp.example.com/mcp", "such as https://mcp.example.com/mcp"},
+		{"PATCHBAY_RESOURCE", "mcp.example.com/mcp", "such as https://mcp.example.com/mcp"},
 		{"PATCHBAY_METRICS", "AWS/Lambda", "none of AWS's own"},
 		{"PATCHBAY_METRICS", "Patch\nbay", "a namespace of metrics such as Patchbay"},
 		{"PATCHBAY_LOOPBACK_ORIGINS", "yes", "true or false"},

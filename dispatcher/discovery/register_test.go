@@ -67,7 +67,7 @@ func TestRegisterRefuses(t *testing.T) {
 			"invalid_redirect_uri", "41 entries", 400},
 		"in another case":       {`{"Redirect_URIs":["https://app.example/cb"]}`, "invalid_redirect_uri", "0 entries", 400},
 		"only implicit":         {`{` + uris + `,"grant_types":["implicit"]}`, "invalid_client_metadata", "grant", 400},
-		"grant types as a text": {`{` + uris + `,"grant_types":"` + grantTypeCode + `"}`, "invalid_client_metadata", "grant", 400},
+		"grant types as a text": {`{` + uris + `,"grant_types":"code"}`, "invalid_client_metadata", "grant", 400},
 		"only tokens":           {`{` + uris + `,"response_types":["token"]}`, "invalid_client_metadata", "response", 400},
 		"a number for a name":   {`{` + uris + `,"client_name":7}`, "invalid_client_metadata", "client_name", 400},
 		"a name without an end": {`{` + uris + `,"client_name":"` + strings.Repeat("x", 2049) + `"}`,

@@ -34,6 +34,10 @@ func (p benchParts) Page(
 	return registry.Page{Definitions: []json.RawMessage{p.entry.Tool.Definition}}, nil
 }
 
+func (p benchParts) Entries(context.Context) ([]*registry.Entry, error) {
+	return []*registry.Entry{p.entry}, nil
+}
+
 func (benchParts) Invoke(context.Context, string, []byte) ([]byte, error) {
 	return []byte(`{"content":[{"type":"text","text":"{\"level\":873}"}],"structuredContent":{"level":873}}`), nil
 }

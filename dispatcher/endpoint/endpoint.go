@@ -28,6 +28,8 @@ type Catalogue interface {
 	// Page returns definitions from the cursor on. The error is registry.ErrBadCursor for one that it never gave.
 	Page(ctx context.Context, cursor string, limits registry.PageLimits, visible func(*registry.Entry) bool) (
 		registry.Page, error)
+	// Entries returns all tools that are published and not disabled. They are shared, and must not be changed.
+	Entries(ctx context.Context) ([]*registry.Entry, error)
 }
 
 // Caller runs tool calls.
@@ -62,6 +64,8 @@ type Config struct {
 	CacheTTL   time.Duration
 	CacheScope string
 	Page       registry.PageLimits
+	// SignIn says that the gateway lets nobody through who has not signed in.
+	SignIn bool
 	// AnswerWithin is how long the gateway waits for a whole answer, counted from when it received the request; 0 when
 	// only the function's own time-out counts.
 	AnswerWithin time.Duration

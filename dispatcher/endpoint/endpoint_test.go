@@ -48,6 +48,10 @@ func (unreadable) Page(
 	return registry.Page{}, errors.New("table is gone")
 }
 
+func (unreadable) Entries(context.Context) ([]*registry.Entry, error) {
+	return nil, errors.New("table is gone")
+}
+
 // asked is one request to a handler, and what came of it.
 type asked struct {
 	caller  callerFunc

@@ -16,7 +16,7 @@ import (
 // maxBody is the largest request body that is read, in bytes: what API Gateway lets through.
 const maxBody = 10 << 20
 
-// checkHTTP refuses what is wrong before the body matters. Source: basic/transports/streamable-http#security-endpoint,
+// checkHTTP answers what the body does not matter for: what is wrong, and what a browser asks beforehand. Source: basic/transports/streamable-http#security-endpoint,
 // #sending-messages, #earlier-streamable-http-revisions.
 func (ex *exchange) checkHTTP() bool {
 	r := ex.http
@@ -24,8 +24,13 @@ func (ex *exchange) checkHTTP() bool {
 		ex.refuse(http.StatusForbidden, reasonOrigin, "Origin not allowed")
 		return false
 	}
+	ex.allowOrigin()
+	if r.Method == http.MethodOptions {
+		ex.options(r.Context())
+		return false
+	}
 	if r.Method != http.MethodPost {
-		ex.answer.header().Set("Allow", http.MethodPost)
+		ex.answer.header().Set("Allow", allowedMethods)
 		ex.refuse(http.StatusMethodNotAllowed, reasonMethod, "Method not allowed: the MCP endpoint takes POST only")
 		return false
 	}

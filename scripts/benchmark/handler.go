@@ -60,6 +60,10 @@ func (s single) Page(context.Context, string, registry.PageLimits, func(*registr
 	return registry.Page{Definitions: []json.RawMessage{s.entry.Tool.Definition}}, nil
 }
 
+func (s single) Entries(context.Context) ([]*registry.Entry, error) {
+	return []*registry.Entry{s.entry}, nil
+}
+
 // newEndpoint returns the dispatcher's handler, put together as its main does, over functions that answer at once.
 func newEndpoint(tools catalogue) (http.Handler, error) {
 	info, err := json.Marshal(mcp.Implementation{Name: "patchbay-benchmark", Version: "1.0.0"})

@@ -85,6 +85,9 @@ func (catalogue) Refresh(context.Context) error                             { re
 func (catalogue) Page(context.Context, string, registry.PageLimits, func(*registry.Entry) bool) (registry.Page, error) {
 	return registry.Page{}, nil
 }
+func (c catalogue) Entries(context.Context) ([]*registry.Entry, error) {
+	return []*registry.Entry{c.entry}, nil
+}
 
 func greet(t *testing.T, streaming bool) catalogue {
 	t.Helper()
