@@ -100,7 +100,11 @@ func (a *api) guard(endpoint awsapigateway.IResource, to awsapigateway.Integrati
 		AuthorizationType: awsapigateway.AuthorizationType_CUSTOM,
 		Authorizer:        newRequestAuthorizer(a.scope, a.stage.Prefix(), props.authorizer),
 	}))
-	explainPublic(open(endpoint, "OPTIONS", to))
+	preflight := open(endpoint, "OPTIONS", to)
+	// SAM makes one route of all methods of a path that lead to the same function, with the authorizer of the last. One
+	// that has a name of its own stays by itself.
+	preflight.Node().DefaultChild().(awsapigateway.CfnMethod).SetOperationName(jsii.String("Preflight"))
+	explainPublic(preflight)
 	for _, path := range props.guard.publicPaths() {
 		explainPublic(open(a.rest.Root().ResourceForPath(jsii.String(path)), "ANY", to))
 	}
