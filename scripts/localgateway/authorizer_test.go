@@ -303,6 +303,10 @@ func TestComputedChallenge(t *testing.T) {
 			if got != test.want || response.StatusCode != http.StatusForbidden {
 				t.Errorf("%d with WWW-Authenticate %s; want %s", response.StatusCode, got, test.want)
 			}
+			_, has := response.Header["Www-Authenticate"]
+			if !strings.Contains(test.context, "challenge") && test.want == "" && has {
+				t.Error("a field without a value is there")
+			}
 			var body struct {
 				Error struct {
 					Data struct{ RequestID, Scope string }
