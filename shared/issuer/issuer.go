@@ -40,16 +40,19 @@ func Client(of *http.Client) *http.Client {
 		}}
 	}
 	client := *of
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
 	if client.Timeout == 0 {
 		client.Timeout = attemptTime
 	}
 	return &client
 }
 
-// Get returns the JSON document at an address, with the answer's header. The error names the address; it is a
-// *StatusError for an answer with another status than 200.
-func Get(ctx context.Context, client *http.Client, address string) (json.RawMessage, http.Header, error) {
+// errRedirect is what following a redirect fails with.
+var errRedirect = errors.New("it redirects, which is not followed")
+
+// Get returns the document at an address, with the answer's header. The error names the address; it is a *StatusError
+// for an answer with another status than 200.
+func Get(ctx context.Context, client *http.Client, address string) ([]byte, http.Header, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		return nil, nil, fmt.Errorf("fetching %q: %w", address, err)
@@ -65,13 +68,10 @@ func Get(ctx context.Context, client *http.Client, address string) (json.RawMess
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, MaxBytes+1))
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the answer of %s: %w", address, err)
+		return nil, nil, fmt.Errorf("fetching %s: %w", address, err)
 	}
 	if len(body) > MaxBytes {
-		return nil, nil, fmt.Errorf("the answer of %s has more than %d bytes", address, MaxBytes)
-	}
-	if !json.Valid(body) {
-		return nil, nil, fmt.Errorf("the answer of %s is not JSON", address)
+		return nil, nil, fmt.Errorf("fetching %s: it answers more than %d bytes", address, MaxBytes)
 	}
 	return body, response.Header, nil
 }
@@ -83,7 +83,7 @@ type StatusError struct {
 }
 
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("%s answers with status %d", e.Address, e.Status)
+	return fmt.Sprintf("fetching %s: it answers %d", e.Address, e.Status)
 }
 
 // withoutAddress takes off what net/http puts before an error: method and address, which are named already.
@@ -119,7 +119,7 @@ func Discover(ctx context.Context, client *http.Client, of *authorization.Issuer
 			break
 		}
 	}
-	return nil, fmt.Errorf("fetching the metadata of issuer %s: %w", of.URL, errors.Join(failures...))
+	return nil, fmt.Errorf("reading the metadata of %s: %w", of.URL, errors.Join(failures...))
 }
 
 // elsewhere reports whether the document may be at another address: the server works, and has none there.
@@ -135,10 +135,10 @@ func discoverAt(ctx context.Context, client *http.Client, address, issuer string
 	}
 	metadata := &Metadata{Raw: body}
 	if err := json.Unmarshal(body, metadata); err != nil {
-		return nil, fmt.Errorf("decoding the answer of %s: %w", address, err)
+		return nil, fmt.Errorf("%s is no metadata document: %w", address, err)
 	}
 	if metadata.Issuer != issuer {
-		return nil, fmt.Errorf("the document at %s is that of issuer %q", address, metadata.Issuer)
+		return nil, fmt.Errorf("%s is the document of the issuer %.200q", address, metadata.Issuer)
 	}
 	return metadata, nil
 }
