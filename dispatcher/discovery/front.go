@@ -104,7 +104,7 @@ func readOffer(of *authorization.Issuer, metadata *issuer.Metadata) (offer, erro
 		"token_endpoint":         metadata.TokenEndpoint,
 		"jwks_uri":               keysOf(of, metadata),
 	} {
-		if err := of.CheckJWKSURI(address); err != nil {
+		if err := of.CheckAddress(address); err != nil {
 			return o, unusable("%s of %s: %w", member, of.URL, err)
 		}
 	}

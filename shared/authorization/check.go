@@ -107,15 +107,15 @@ func (i *Issuer) checkURLs(p *problems, path string) {
 	if i.JWKSURI == "" {
 		return
 	}
-	if jwksErr := i.CheckJWKSURI(i.JWKSURI); jwksErr != nil {
+	if jwksErr := i.CheckAddress(i.JWKSURI); jwksErr != nil {
 		p.add(path+".jwksUri", "%w", jwksErr)
 	}
 }
 
-// CheckJWKSURI says what is wrong with an address of the issuer's keys, written here or in the issuer's own metadata
-// document; nil when keys may be fetched there. Where the issuer itself is on the loopback address of a development
-// machine, the keys may be under another name of that machine, as containers see it.
-func (i *Issuer) CheckJWKSURI(address string) error {
+// CheckAddress says what is wrong with an address of the issuer's, of its keys or of another endpoint, written here or in
+// the issuer's own metadata document; nil when it may be used. Where the issuer itself is on the loopback address of a
+// development machine, the address may be under another name of that machine, as containers see it.
+func (i *Issuer) CheckAddress(address string) error {
 	u, err := parseURL(address)
 	if err != nil {
 		return err

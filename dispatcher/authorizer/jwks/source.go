@@ -66,7 +66,7 @@ func (s source) discover(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := s.issuer.CheckJWKSURI(document.JWKSURI); err != nil {
+	if err := s.issuer.CheckAddress(document.JWKSURI); err != nil {
 		return "", fmt.Errorf("the jwks_uri in its metadata: %w", err)
 	}
 	return document.JWKSURI, nil
