@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"patchbay/scripts/localgateway"
+	"patchbay/scripts/trackerapi"
 	"patchbay/shared/principal"
 )
 
@@ -20,6 +21,7 @@ const (
 	sender = "token-of-a-sender"
 	reader = "token-of-a-reader"
 	late   = "token-of-somebody-who-signed-in-yesterday"
+	linked = "token-of-a-user-of-the-tracker"
 )
 
 // principals are the callers whom the stack called known lets in.
@@ -30,10 +32,12 @@ func principals() localgateway.Principals {
 			AuthTime: time.Now().Add(-signedIn).Unix(),
 		}
 	}
+	user := trackerapi.SeedIdentity("priya")
 	return localgateway.Principals{
 		sender: who("ada", 0, "contacts:read", "emails:send", "emails:bulk"),
 		reader: who("bob", 0),
 		late:   who("ada", 24*time.Hour, "emails:send"),
+		linked: {Subject: user.Subject, Issuer: user.Issuer, ClientID: "tests"},
 	}
 }
 
@@ -45,25 +49,39 @@ type caller struct {
 // call sends one tools/call whose params are the name, the arguments and what more is given.
 func (c caller) call(t *testing.T, tool, arguments, more string) answer {
 	t.Helper()
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s%s,"_meta":{`+
+	return readAnswer(t, c.send(t, "tools/call", tool, fmt.Sprintf(`"name":%q,"arguments":%s%s,`, tool, arguments, more)))
+}
+
+// list sends one tools/list.
+func (c caller) list(t *testing.T) *http.Response {
+	t.Helper()
+	return c.send(t, "tools/list", "", "")
+}
+
+// send sends a message with params that end in a comma.
+func (c caller) send(t *testing.T, method, tool, params string) *http.Response {
+	t.Helper()
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s"_meta":{`+
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
-		`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}}}`, tool, arguments, more)
+		`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}}}`, method, params)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]string{
 		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-		"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": tool,
+		"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": tool,
 		"Authorization": "Bearer " + c.token,
 	} {
-		request.Header.Set(name, value)
+		if value != "" {
+			request.Header.Set(name, value)
+		}
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return readAnswer(t, response)
+	return response
 }
 
 // confirm answers a question with a person's consent.
@@ -80,10 +98,16 @@ func (c caller) confirm(t *testing.T, tool, arguments string, question answer) a
 		`{"action":"accept","content":{"confirm":true}}}`, asked.RequestState))
 }
 
-// mails returns the lines of the stack's mail file that hold the text.
+// mails returns the lines of the known stack's mail file that hold the text.
 func mails(t *testing.T, text string) []string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dataOf("known"), "mail.jsonl"))
+	return known.mails(t, text)
+}
+
+// mails returns the lines of the stack's mail file that hold the text.
+func (s *server) mails(t *testing.T, text string) []string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(s.data, "mail.jsonl"))
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
@@ -148,6 +172,43 @@ func TestMailIsSentOnceAfterAPersonAgreed(t *testing.T) {
 	}
 	if records := s.log.find("email.external.sent", `"outcome":"ok"`, `"confirmed":true`); len(records) == 0 {
 		t.Error("no audit record of the mail")
+	}
+}
+
+// "me" is whoever the tracker links to the caller's sign-in, and nobody for those whom it does not know.
+func TestMeIsWhomTheTrackerLinks(t *testing.T) {
+	t.Parallel()
+	const tool, arguments = "tracker_search_issues", `{"project":"WEB","assignee":"me","limit":1}`
+	got := decodeResult(t, caller{known.URL, linked}.call(t, tool, arguments, ""))
+	if got.IsError || !strings.Contains(got.text(), `"assignee":"Priya Natarajan"`) {
+		t.Errorf("a linked caller got %+v", got)
+	}
+	got = decodeResult(t, caller{known.URL, sender}.call(t, tool, arguments, ""))
+	if !got.IsError || !strings.Contains(got.text(), "does not link the caller's sign-in") {
+		t.Errorf("another caller got %+v", got)
+	}
+}
+
+// What a caller does not have the scope for it is told of, or does not see, as the contract says.
+func TestLesserCallersSeeLess(t *testing.T) {
+	t.Parallel()
+	for token, want := range map[string]bool{sender: true, late: false, reader: false} {
+		got := readAnswer(t, caller{known.URL, token}.list(t)).Result
+		if strings.Contains(string(got), `"emails.bulk_send"`) != want {
+			t.Errorf("%s: whether emails.bulk_send is listed is not %v", token, want)
+		}
+		if !strings.Contains(string(got), `"contacts_search"`) {
+			t.Errorf("%s: contacts_search is not listed", token)
+		}
+	}
+	const arguments = `{"query":"Ada"}`
+	told := decodeResult(t, caller{known.URL, reader}.call(t, "contacts_search", arguments, ""))
+	if !told.IsError || !strings.Contains(told.text(), "contacts:read") {
+		t.Errorf("a caller without the scope got %+v", told)
+	}
+	found := decodeResult(t, caller{known.URL, sender}.call(t, "contacts_search", arguments, ""))
+	if found.IsError || !strings.Contains(found.text(), "ada.lovelace@example.com") {
+		t.Errorf("a caller with the scope got %+v", found)
 	}
 }
 
