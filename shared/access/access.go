@@ -1,5 +1,5 @@
-// Package access decides what a caller may see and call, from the contract alone. The authorizer asks it early, from the
-// Mcp-Name header, so that a client reads a challenge; the dispatcher asks it again for every call, from the body.
+// Package access decides what a caller may see and call, from the contract alone. The authorizer asks it early, from
+// the Mcp-Name header, so that a client reads a challenge; the dispatcher asks it again for every call, from the body.
 package access
 
 import (
