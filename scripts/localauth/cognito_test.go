@@ -14,7 +14,7 @@ import (
 // What MCP clients miss in a user pool's metadata, and where they look for it in vain.
 func TestCognitoMetadata(t *testing.T) {
 	t.Parallel()
-	server := start(t, Options{Like: LikeCognito})
+	server := shared(t, LikeCognito)
 	origin, _ := strings.CutSuffix(server.Issuer, "/"+pool)
 	metadata := get(t, server.Issuer+"/.well-known/openid-configuration")
 	if metadata["issuer"] != server.Issuer || metadata["token_endpoint"] != origin+"/oauth2/token" {
@@ -41,7 +41,7 @@ func TestCognitoMetadata(t *testing.T) {
 
 func TestCognitoTokens(t *testing.T) {
 	t.Parallel()
-	server := start(t, Options{Like: LikeCognito})
+	server := shared(t, LikeCognito)
 	for _, test := range []struct {
 		user  string
 		ask   url.Values
@@ -96,7 +96,7 @@ func TestCognitoTokens(t *testing.T) {
 
 func TestCognitoRefusesWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
-	c := newClient(t, start(t, Options{Like: LikeCognito}))
+	c := newClient(t, shared(t, LikeCognito))
 	for _, scope := range []string{"contacts:read", "patchbay/unheard:of", "openid offline_access"} {
 		if got := c.answer("ada", url.Values{"scope": {scope}}); got.Get("error") != "invalid_scope" || got.Has("iss") {
 			t.Errorf("%s: %v", scope, got)
@@ -112,7 +112,7 @@ func TestCognitoRefusesWhatItDoesNotKnow(t *testing.T) {
 // A pool's refresh token stays the same, and is not sent again.
 func TestCognitoRefresh(t *testing.T) {
 	t.Parallel()
-	c := newClient(t, start(t, Options{Like: LikeCognito}))
+	c := newClient(t, shared(t, LikeCognito))
 	first := c.signIn("ada", url.Values{"scope": {"patchbay/contacts:read"}})
 	_, before := c.verified(first)
 	for range 2 {
@@ -133,7 +133,7 @@ func TestCognitoRefresh(t *testing.T) {
 
 func TestCognitoMachine(t *testing.T) {
 	t.Parallel()
-	server := start(t, Options{Like: LikeCognito})
+	server := shared(t, LikeCognito)
 	c := newClient(t, server)
 	status, tokens := c.post(c.endpoint("token"), "application/x-www-form-urlencoded", url.Values{
 		"grant_type": {"client_credentials"}, "client_id": {server.Machine.ClientID},

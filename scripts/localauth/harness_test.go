@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-jose/go-jose/v4"
@@ -42,6 +43,40 @@ func start(t *testing.T, options Options) *Server {
 	}
 	t.Cleanup(server.Close)
 	return server
+}
+
+// common are the servers that tests share which ask for nothing of their own: each has its clients, and a start takes
+// longer than most tests.
+var common = map[string]*struct {
+	once   sync.Once
+	server *Server
+	err    error
+}{"": {}, LikeCognito: {}}
+
+// shared is the common server of a kind.
+func shared(t *testing.T, like string) *Server {
+	t.Helper()
+	one := common[like]
+	one.once.Do(func() {
+		one.server, one.err = Start(context.Background(), Options{Resource: resource, Scopes: allScopes, Like: like})
+	})
+	if errors.Is(one.err, nodemodules.ErrNotInstalled) && !nodemodules.Required(os.Getenv) {
+		t.Skip(one.err)
+	}
+	if one.err != nil {
+		t.Fatal(one.err)
+	}
+	return one.server
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, one := range common {
+		if one.server != nil {
+			one.server.Close()
+		}
+	}
+	os.Exit(code)
 }
 
 // client is an OAuth client of a test.

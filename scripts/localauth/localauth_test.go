@@ -18,7 +18,7 @@ import (
 
 func TestMetadata(t *testing.T) {
 	t.Parallel()
-	server := start(t, Options{})
+	server := shared(t, "")
 	for _, path := range []string{"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"} {
 		metadata := get(t, server.Issuer+path)
 		want := map[string]any{
@@ -38,7 +38,7 @@ func TestMetadata(t *testing.T) {
 // A person gets what a person may have: the rest is left out, shown on the page, and missing from the answer's scope.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
-	server := start(t, Options{})
+	server := shared(t, "")
 	for _, test := range []struct{ user, asked, got, refused string }{
 		{"ada", "contacts:read emails:bulk", "contacts:read emails:bulk", ""},
 		{"bob", "contacts:read emails:bulk", "contacts:read", "emails:bulk"},
@@ -77,7 +77,7 @@ func TestSignIn(t *testing.T) {
 
 func TestAnswersOfAnAuthorizationRequest(t *testing.T) {
 	t.Parallel()
-	server := start(t, Options{})
+	server := shared(t, "")
 	for name, test := range map[string]struct {
 		change  url.Values
 		browser signin.Options
@@ -125,7 +125,7 @@ func TestAnswersOfAnAuthorizationRequest(t *testing.T) {
 
 func TestNothingIsSentToARedirectURIThatIsNotRegistered(t *testing.T) {
 	t.Parallel()
-	c := newClient(t, start(t, Options{}))
+	c := newClient(t, shared(t, ""))
 	c.redirect = "http://127.0.0.1:49152/elsewhere"
 	_, err := signin.Follow(t.Context(), c.ask(nil), c.user("ada"), signin.Options{})
 	if !errors.Is(err, signin.ErrStuck) || !strings.Contains(err.Error(), "redirect_uri") {
@@ -135,7 +135,7 @@ func TestNothingIsSentToARedirectURIThatIsNotRegistered(t *testing.T) {
 
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
-	c := newClient(t, start(t, Options{}))
+	c := newClient(t, shared(t, ""))
 	for _, user := range []signin.User{{Name: "ada", Password: "guessed"}, {Name: "eve", Password: ""}} {
 		if _, err := signin.Follow(t.Context(), c.ask(nil), user, signin.Options{}); !errors.Is(err, signin.ErrRefused) {
 			t.Errorf("%s: error %v", user.Name, err)
@@ -145,7 +145,7 @@ func TestWrongPassword(t *testing.T) {
 
 func TestRegistration(t *testing.T) {
 	t.Parallel()
-	c := newClient(t, start(t, Options{}))
+	c := newClient(t, shared(t, ""))
 	for uri, want := range map[string]int{
 		"http://localhost:3000/callback":          http.StatusCreated,
 		"http://[::1]/callback":                   http.StatusCreated,
@@ -170,7 +170,7 @@ func TestRegistration(t *testing.T) {
 
 func TestCodesAreForTheirClientAndTheirResourceOnce(t *testing.T) {
 	t.Parallel()
-	c := newClient(t, start(t, Options{}))
+	c := newClient(t, shared(t, ""))
 	form := func(change url.Values) url.Values {
 		fields := url.Values{
 			"grant_type": {"authorization_code"}, "code": {c.answer("ada", nil).Get("code")}, "redirect_uri": {c.redirect},
@@ -240,7 +240,7 @@ func TestRefreshTokensRotate(t *testing.T) {
 // Who has signed in is not asked again, until a client says how fresh or of which class the sign-in must be.
 func TestStepUp(t *testing.T) {
 	t.Parallel()
-	c := newClient(t, start(t, Options{}))
+	c := newClient(t, shared(t, ""))
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -274,9 +274,42 @@ func TestStepUp(t *testing.T) {
 	}
 }
 
+// A browser that somebody has signed in with lets somebody else sign in on the page that asks for consent.
+func TestSomebodyElse(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, shared(t, ""))
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.browser.Jar = jar
+	if _, claims := c.verified(c.signIn("ada", url.Values{"scope": {"emails:bulk"}})); claims["scope"] != "emails:bulk" {
+		t.Fatalf("claims %v", claims)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.ask(url.Values{"scope": {"emails:bulk"}}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := (&http.Client{Jar: jar}).Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	var last string
+	c.browser.Page = func(_, text string) { last = text }
+	another := response.Request.URL.String() + "?" + url.Values{"as": {"another"}, "redirect_uri": {c.redirect}}.Encode()
+	callback, err := signin.Follow(t.Context(), another, c.user("bob"), c.browser)
+	if err != nil || !strings.Contains(callback, "code=") {
+		t.Errorf("callback %s, %v", callback, err)
+	}
+	if !strings.Contains(last, "signed in as bob") || !strings.Contains(last, "would not get it: emails:bulk") {
+		t.Errorf("the last page says %q", last)
+	}
+}
+
 func TestMachine(t *testing.T) {
 	t.Parallel()
-	server := start(t, Options{})
+	server := shared(t, "")
 	c := newClient(t, server)
 	ask := func(secret string, form url.Values) (int, map[string]any) {
 		form.Set("grant_type", "client_credentials")
@@ -310,7 +343,7 @@ func TestMachine(t *testing.T) {
 // Clients in web pages register and get tokens from wherever their page is; a sign-in is no page's to read.
 func TestCrossOrigin(t *testing.T) {
 	t.Parallel()
-	c := newClient(t, start(t, Options{}))
+	c := newClient(t, shared(t, ""))
 	for address, want := range map[string]string{
 		c.endpoint("registration"): "*",
 		c.endpoint("token"):        "*",
@@ -332,8 +365,9 @@ func TestCrossOrigin(t *testing.T) {
 		if got := response.Header.Get("Access-Control-Allow-Origin"); got != want {
 			t.Errorf("%s: origin %q", address, got)
 		}
-		if got := response.Header.Get("Access-Control-Allow-Headers"); want != "" && !strings.Contains(got, "mcp-protocol-version") {
-			t.Errorf("%s: headers %q", address, got)
+		headers := response.Header.Get("Access-Control-Allow-Headers")
+		if want != "" && !strings.Contains(headers, "mcp-protocol-version") {
+			t.Errorf("%s: headers %q", address, headers)
 		}
 	}
 }
@@ -344,7 +378,8 @@ func TestRequestsThatNameAnotherHost(t *testing.T) {
 	for host, want := range map[string]int{
 		"localhost:1": http.StatusOK, "host.example": http.StatusOK, "rebound.example": http.StatusForbidden,
 	} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.Issuer+authorization.OpenIDMetadataPath, nil)
+		address := server.Issuer + authorization.OpenIDMetadataPath
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
