@@ -15,8 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"patchbay/infra/cdk/assembly"
+	"patchbay/infra/cdk/settings"
 	"patchbay/scripts/cdkapp"
 	"patchbay/scripts/nodemodules"
+	"patchbay/shared/authorization"
 )
 
 // modules finds the pinned Node packages, the CDK's command line among them.
@@ -50,7 +52,7 @@ func TestSynthIsTheCommandLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := fmt.Sprint(assembly.Messages)
-	for _, want := range []string{"aws lambda add-permission", "every call of emails.bulk_send is refused"} {
+	for _, want := range []string{"aws lambda add-permission", "emails.send_external is hidden there"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the constructs say %s; want that they say %q", said, want)
 		}
@@ -70,6 +72,81 @@ func TestSynthIsTheCommandLines(t *testing.T) {
 	for _, file := range files {
 		if diff := cmp.Diff(read(t, filepath.Join(other, filepath.Base(file))), read(t, file)); diff != "" {
 			t.Errorf("%s (-command line +synth):\n%s", filepath.Base(file), diff)
+		}
+	}
+}
+
+// A stage that asks for tokens is synthesized like any other, and its functions know whose tokens are taken.
+func TestSecuredIsSynthesized(t *testing.T) {
+	t.Parallel()
+	modules(t)
+	o := options(t, "secured")
+	said, err := cdkapp.Synth(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(said.Messages) > 0 {
+		t.Errorf("the constructs say %s", said.Messages)
+	}
+	opened, err := assembly.Open(o.Output, assembly.Environment{
+		Partition: "aws", Region: "eu-west-1", Account: "123456789012",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stack, err := opened.Stack("patchbay-secured")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stage, err := settings.Read("patchbay.json", "secured", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, function := range stack.Own() {
+		name, _ := function.Properties["FunctionName"].(string)
+		if name != "patchbay-secured-dispatcher" && name != "patchbay-secured-authorizer" {
+			continue
+		}
+		checked++
+		raw := stack.Template["Resources"].(map[string]any)[function.ID].(map[string]any)
+		asset, _ := raw["Metadata"].(map[string]any)["aws:asset:path"].(string)
+		config, err := authorization.ReadFile(filepath.Join(o.Output, asset, "authorization.json"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if diff := cmp.Diff(stage.Authorization, config); diff != "" {
+			t.Errorf("%s (-settings +package):\n%s", name, diff)
+		}
+	}
+	if checked != 2 {
+		t.Errorf("%d functions that know whose tokens are taken", checked)
+	}
+}
+
+// The template for SAM has an authorizer when it is asked for, by a configuration of this machine.
+func TestLocalAuthorization(t *testing.T) {
+	t.Parallel()
+	modules(t)
+	file := filepath.Join(t.TempDir(), "authorization.json")
+	if err := os.WriteFile(file, []byte(`{"issuers": [{"issuer": "http://127.0.0.1:3002"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for stage, given := range map[string]map[string]string{"secured": nil, "dev": {"authorization": file}} {
+		o := options(t, stage)
+		o.Local, o.Context = true, given
+		if _, err := cdkapp.Synth(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		text := read(t, filepath.Join(o.Output, "patchbay-"+stage+".template.json"))
+		for _, want := range []string{
+			`"patchbay-` + stage + `-authorizer"`, `"PATCHBAY_AUTHORIZATION_FILE": "authorization.json"`,
+			`"PATCHBAY_RESOURCE": "http://127.0.0.1:3000/mcp"`, `"Type": "AWS::ApiGateway::Authorizer"`,
+		} {
+			if strings.Contains(text, want) != (given != nil) {
+				t.Errorf("stage %s with %v: %s is there: %v", stage, given, want, given == nil)
+			}
 		}
 	}
 }
@@ -132,7 +209,7 @@ func TestSynthSaysWhatIsWrong(t *testing.T) {
 	modules(t)
 	for stage, want := range map[string]string{
 		"prod": `functions has no tool to deploy: all 14 are examples`,
-		"prdo": `patchbay.json: there is no stage "prdo" (did you mean "prod"?); allowed: dev, examples, prod`,
+		"prdo": `patchbay.json: there is no stage "prdo" (did you mean "prod"?); allowed: dev, examples, prod, secured`,
 	} {
 		_, err := cdkapp.Synth(t.Context(), options(t, stage))
 		refused, ok := errors.AsType[*cdkapp.AppError](err)
