@@ -15,6 +15,7 @@ import (
 
 	"patchbay/scripts/localgateway"
 	"patchbay/shared/authorization"
+	"patchbay/shared/contract"
 )
 
 func TestCheckAuth(t *testing.T) {
@@ -112,6 +113,24 @@ func TestTokensNeedALoopbackAddress(t *testing.T) {
 	s := &Stack{URL: "http://192.0.2.1:8787/mcp", options: Options{Auth: AuthGeneric}}
 	if err := s.authorize(t.Context()); err == nil || !strings.Contains(err.Error(), "loopback") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// The authorization server knows every permission, once; the last are those that only hidden tools ask for, which the
+// lesser of its users may not have.
+func TestPermissions(t *testing.T) {
+	t.Parallel()
+	tools := []*contract.Tool{
+		parse(t, "functions", `"function":{"runtime":"go"},"permissions":["a:z","m:m"],"visibility":"permitted"`),
+		parse(t, "functions", `"function":{"runtime":"go"},"permissions":["z:z","m:m"]`),
+		parse(t, "functions", `"function":{"runtime":"go"},"permissions":["m:m"]`),
+		parse(t, "functions", `"function":{"runtime":"go"}`),
+	}
+	if diff := cmp.Diff([]string{"m:m", "z:z", "a:z"}, permissions(tools)); diff != "" {
+		t.Errorf("permissions (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"a:z"}, hiding(tools)); diff != "" {
+		t.Errorf("hiding (-want +got):\n%s", diff)
 	}
 }
 
