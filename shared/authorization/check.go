@@ -86,8 +86,8 @@ func (i *Issuer) check(p *problems, path string) {
 	checkTexts(p, path+".audiences", i.Audiences)
 	checkTexts(p, path+".clientIds", i.ClientIDs)
 	if len(i.ClientIDs) > 0 && i.ScopePrefix == "" {
-		p.add(path+".scopePrefix", "missing beside clientIds: a token that names no audience is only known to be meant for "+
-			`this server by a scope with the server's own prefix, as in "tools/"`)
+		p.add(path+".scopePrefix", "missing beside clientIds: a token that names no audience is only known to be meant "+
+			`for this server by a scope with the server's own prefix, as in "tools/"`)
 	}
 	if i.ScopePrefix != "" && !IsScope(i.ScopePrefix) {
 		p.add(path+".scopePrefix", "%q cannot begin a scope; allowed: %s", i.ScopePrefix, scopeForm)
