@@ -133,6 +133,17 @@ func TestNothingIsSentToARedirectURIThatIsNotRegistered(t *testing.T) {
 	}
 }
 
+// A client id that is a URL is one whose document the server fetches, with what it may say of the client.
+func TestAClientWhoseMetadataDocumentIsNotThereIsRefused(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, shared(t, ""))
+	c.id = "https://127.0.0.1:1/client.json"
+	_, err := signin.Follow(t.Context(), c.ask(nil), c.user("ada"), signin.Options{})
+	if !errors.Is(err, signin.ErrStuck) || !strings.Contains(err.Error(), "client_id metadata document fetch failed") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, shared(t, ""))
@@ -283,10 +294,11 @@ func TestSomebodyElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.browser.Jar = jar
-	if _, claims := c.verified(c.signIn("ada", url.Values{"scope": {"emails:bulk"}})); claims["scope"] != "emails:bulk" {
+	bulk := url.Values{"scope": {"emails:bulk"}}
+	if _, claims := c.verified(c.signIn("ada", bulk)); claims["scope"] != "emails:bulk" {
 		t.Fatalf("claims %v", claims)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.ask(url.Values{"scope": {"emails:bulk"}}), nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.ask(bulk), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
