@@ -43,7 +43,7 @@ func TestDeployedExamples(t *testing.T) {
 	t.Run("tables", func(t *testing.T) { checkTables(t, w, stack) })
 	t.Run("functions", func(t *testing.T) { checkFunctions(t, w, stack, tools) })
 	t.Run("logs", func(t *testing.T) { checkLogs(t, w, stack) })
-	t.Run("API", func(t *testing.T) { checkAPI(t, w) })
+	t.Run("API", func(t *testing.T) { checkAPI(t, w, examplesPrefix, map[string]string{"ANY /mcp": "NONE"}) })
 	t.Run("roles as they are deployed", func(t *testing.T) {
 		(&rights.Deployment{
 			Stage: examplesStage(t), Stack: stack, Roles: w.roles(t, examplesPrefix), RoleOf: w.roleOf(t), Tools: tools,
@@ -74,7 +74,12 @@ func TestDeployedExamples(t *testing.T) {
 // examplesStage is the settings that the examples were synthesized by.
 func examplesStage(t *testing.T) *settings.Stage {
 	t.Helper()
-	stage, err := settings.Read(filepath.Join(root, "infra", "cdk", "patchbay.json"), "examples", "")
+	return stageOf(t, "examples")
+}
+
+func stageOf(t *testing.T, name string) *settings.Stage {
+	t.Helper()
+	stage, err := settings.Read(filepath.Join(root, "infra", "cdk", "patchbay.json"), name, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,53 +240,70 @@ func checkLogs(t *testing.T, w *world, stack *assembly.Stack) {
 	}
 }
 
-// checkAPI follows the way of a request: the one resource, its method, the function that it invokes, and the function's
-// leave to be invoked. Moto keeps neither the integration's time-out nor its transfer mode.
-func checkAPI(t *testing.T, w *world) {
+// checkAPI follows the way of a request: the resources, their methods and how these are authorized, the function that
+// they invoke, and the function's leave to be invoked. Moto keeps neither the integration's time-out nor its transfer
+// mode, nor which authorizer a method has.
+func checkAPI(t *testing.T, w *world, prefix string, want map[string]string) {
 	api := apigateway.NewFromConfig(w.config)
-	apis, err := api.GetRestApis(t.Context(), &apigateway.GetRestApisInput{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var id *string
-	for _, made := range apis.Items {
-		if *made.Name == examplesPrefix {
-			id = made.Id
-		}
-	}
-	if id == nil {
-		t.Fatalf("no API has the name %s", examplesPrefix)
-	}
+	id := w.restAPI(t, api, prefix)
 	resources, err := api.GetResources(t.Context(), &apigateway.GetResourcesInput{RestApiId: id})
 	if err != nil {
 		t.Fatal(err)
 	}
+	function := functionARN(prefix + "-dispatcher")
+	uri := fmt.Sprintf(
+		"arn:aws:apigateway:%s:lambda:path/2021-11-15/functions/%s/response-streaming-invocations", region, function)
 	methods := map[string]string{}
 	for _, resource := range resources.Items {
 		for method := range resource.ResourceMethods {
-			got, err := api.GetIntegration(t.Context(), &apigateway.GetIntegrationInput{
+			got, err := api.GetMethod(t.Context(), &apigateway.GetMethodInput{
 				RestApiId: id, ResourceId: resource.Id, HttpMethod: &method,
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			methods[method+" "+*resource.Path] = *got.Uri
+			methods[method+" "+*resource.Path] = *got.AuthorizationType
+			if invoked := got.MethodIntegration; invoked == nil || *invoked.Uri != uri {
+				t.Errorf("%s %s invokes %+v", method, *resource.Path, invoked)
+			}
 		}
 	}
-	function := fmt.Sprintf("arn:aws:lambda:%s:%s:function:%s-dispatcher", region, account, examplesPrefix)
-	want := map[string]string{"ANY /mcp": fmt.Sprintf(
-		"arn:aws:apigateway:%s:lambda:path/2021-11-15/functions/%s/response-streaming-invocations", region, function)}
 	if diff := cmp.Diff(want, methods); diff != "" {
-		t.Errorf("methods with what they invoke (-want +got)\n%s", diff)
+		t.Errorf("methods with how they are authorized (-want +got)\n%s", diff)
 	}
+	w.checkInvokedBy(t, prefix+"-dispatcher", fmt.Sprintf("arn:aws:execute-api:%s:%s:%s/", region, account, *id))
+}
+
+// restAPI is the id of the API of a deployment.
+func (w *world) restAPI(t *testing.T, api *apigateway.Client, name string) *string {
+	t.Helper()
+	apis, err := api.GetRestApis(t.Context(), &apigateway.GetRestApisInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, made := range apis.Items {
+		if *made.Name == name {
+			return made.Id
+		}
+	}
+	t.Fatalf("no API has the name %s", name)
+	return nil
+}
+
+func functionARN(name string) string {
+	return fmt.Sprintf("arn:aws:lambda:%s:%s:function:%s", region, account, name)
+}
+
+// checkInvokedBy demands that API Gateway may invoke a function for an API.
+func (w *world) checkInvokedBy(t *testing.T, function, source string) {
+	t.Helper()
 	policy, err := lambda.NewFromConfig(w.config).GetPolicy(t.Context(), &lambda.GetPolicyInput{FunctionName: &function})
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := fmt.Sprintf("arn:aws:execute-api:%s:%s:%s/", region, account, *id)
 	for _, part := range []string{"apigateway.amazonaws.com", source, "lambda:InvokeFunction"} {
 		if !strings.Contains(*policy.Policy, part) {
-			t.Errorf("the dispatcher's policy does not say %s: %s", part, *policy.Policy)
+			t.Errorf("the policy of %s does not say %s: %s", function, part, *policy.Policy)
 		}
 	}
 }

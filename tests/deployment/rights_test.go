@@ -57,7 +57,7 @@ func TestWrongRightsAreFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, err := assembly.Open(assemblyDir, place)
+			a, err := assembly.Open(dirOf("examples"), place)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -91,7 +91,7 @@ var theWorld = sync.OnceValues(func() (*world, error) {
 	// The packages of a deployment are made for arm64; these are the same programs for this machine.
 	err = build.Go(ctx, build.GoOptions{
 		ModuleDir: root, OutDir: w.programs, Incremental: true,
-		Packages: []string{"./dispatcher", "./dispatcher/registrar"},
+		Packages: []string{"./dispatcher", "./dispatcher/registrar", "./dispatcher/authorizer"},
 		Files:    map[string][]string{"dispatcher": {filepath.Join("functions", "server.json")}},
 	})
 	if err != nil {
@@ -202,21 +202,37 @@ func (l *logLines) add(function, _ string, line []byte) {
 	l.lines = append(l.lines, function+" "+string(line))
 }
 
-// assemblyDir is the folder of the examples' assembly.
-var assemblyDir = filepath.Join(root, ".patchbay", "integration", "cdk-examples")
+// dirOf is the folder of a stage's assembly.
+func dirOf(stage string) string { return filepath.Join(root, ".patchbay", "integration", "cdk-"+stage) }
 
-// examplesAssembly is the assembly of the example tools, synthesized once.
-var examplesAssembly = sync.OnceValues(func() (*assembly.Assembly, error) {
-	options := cdkapp.Options{Module: root, Stage: "examples", Output: assemblyDir}
+// examplesAssembly is the assembly of the example tools, and securedAssembly that of the stage that asks for tokens,
+// each synthesized once.
+var (
+	examplesAssembly = sync.OnceValues(func() (*assembly.Assembly, error) { return synthesize("examples") })
+	securedAssembly  = sync.OnceValues(func() (*assembly.Assembly, error) { return synthesize("secured") })
+)
+
+func synthesize(stage string) (*assembly.Assembly, error) {
+	options := cdkapp.Options{Module: root, Stage: stage, Output: dirOf(stage)}
 	if _, err := cdkapp.Synth(context.Background(), options); err != nil {
 		return nil, err
 	}
-	return assembly.Open(assemblyDir, place)
-})
+	return assembly.Open(dirOf(stage), place)
+}
 
 func examples(t *testing.T) *assembly.Stack {
 	t.Helper()
-	a, err := examplesAssembly()
+	return stackOf(t, examplesAssembly, "examples")
+}
+
+func secured(t *testing.T) *assembly.Stack {
+	t.Helper()
+	return stackOf(t, securedAssembly, "secured")
+}
+
+func stackOf(t *testing.T, synthesized func() (*assembly.Assembly, error), stage string) *assembly.Stack {
+	t.Helper()
+	a, err := synthesized()
 	if errors.Is(err, nodemodules.ErrNotInstalled) && !nodemodules.Required(os.Getenv) {
 		t.Skip(err)
 	}
@@ -227,7 +243,7 @@ func examples(t *testing.T) *assembly.Stack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stack, err := a.Stack("patchbay-examples")
+	stack, err := a.Stack("patchbay-" + stage)
 	if err != nil {
 		t.Fatal(err)
 	}

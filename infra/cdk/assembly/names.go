@@ -136,8 +136,12 @@ func (s *Stack) parameter(name string, declared any) (any, error) {
 	return value, nil
 }
 
-// name is what the template calls the resource, else one made of stack and logical id, as CloudFormation makes them.
+// name is what the template calls the resource, else one made of stack and logical id, as CloudFormation makes them. An
+// API's is in lower case, as the ids are that API Gateway gives, since it is part of a host's name.
 func (s *Stack) name(r Resource) (string, error) {
+	if r.Type == "AWS::ApiGateway::RestApi" {
+		return strings.ToLower(s.Name + "-" + r.ID), nil
+	}
 	if property := kinds[r.Type].name; property != "" && r.Properties[property] != nil {
 		return r.Text(property)
 	}

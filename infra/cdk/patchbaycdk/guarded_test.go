@@ -124,6 +124,14 @@ func TestMethodsOfAGuardedServer(t *testing.T) {
 	}
 }
 
+// Under SAM two methods of a path that lead to the same function are told apart by a name alone.
+func TestThePreflightHasAName(t *testing.T) {
+	t.Parallel()
+	checkHas(t, "OPTIONS /mcp", guarded().method(t, "OPTIONS", "/mcp"), map[string]any{
+		"OperationName": "Preflight", "AuthorizerId": nil,
+	})
+}
+
 // API Gateway asks about every request, also one without a token, and keeps no answer.
 func TestRequestAuthorizer(t *testing.T) {
 	t.Parallel()
@@ -323,8 +331,7 @@ func TestFunctionsOfAGuardedServer(t *testing.T) {
 			t.Errorf("the dispatcher of an anonymous server has %s", name)
 		}
 	}
-	// The ids that API Gateway gives are in lower case.
-	if _, err := authorization.ParseResource(strings.ToLower(resource)); err != nil {
+	if _, err := authorization.ParseResource(resource); err != nil {
 		t.Errorf("the functions would not take their own address: %v", err)
 	}
 	if s.server.Authorizer == nil || teamServer().server.Authorizer != nil {

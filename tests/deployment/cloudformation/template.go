@@ -22,11 +22,13 @@ var withheld = map[string]string{
 	"AWS::SecretsManager::Secret": "moto makes none from a template: here it is made by the API of Secrets Manager",
 
 	"AWS::ApiGateway::Account":         "moto makes none from a template",
+	"AWS::ApiGateway::Authorizer":      "moto makes none from a template",
 	"AWS::ApiGateway::GatewayResponse": "moto makes none from a template",
 	"AWS::ApiGateway::Stage":           "moto makes none from a template",
 	"AWS::CDK::Metadata":               "it is nothing but a note",
 	"AWS::CloudWatch::Alarm":           "moto makes none from a template",
 	"AWS::Lambda::EventInvokeConfig":   "moto makes none from a template",
+	"AWS::Logs::MetricFilter":          "moto makes none from a template",
 }
 
 // made are the types that moto makes.
