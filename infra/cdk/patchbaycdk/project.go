@@ -154,8 +154,8 @@ func (p *project) checkCallers() error {
 		return nil
 	}
 	return fmt.Errorf("stage %q does not say who may call; allowed in patchbay.json, one of them: \"authorization\", "+
-		"which names the authorization servers whose access tokens are taken, or \"anonymous\": true, by which everybody may who "+
-		"reaches the endpoint", p.stage.Name)
+		"which names the authorization servers whose access tokens are taken, or \"anonymous\": true, by which everybody "+
+		"may who reaches the endpoint", p.stage.Name)
 }
 
 // programs are the control functions of a server.
