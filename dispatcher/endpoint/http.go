@@ -16,8 +16,8 @@ import (
 // maxBody is the largest request body that is read, in bytes: what API Gateway lets through.
 const maxBody = 10 << 20
 
-// checkHTTP answers what the body does not matter for: what is wrong, and what a browser asks beforehand. Source: basic/transports/streamable-http#security-endpoint,
-// #sending-messages, #earlier-streamable-http-revisions.
+// checkHTTP answers what the body does not matter for: what is wrong, and what a browser asks beforehand.
+// Source: basic/transports/streamable-http#security-endpoint, #sending-messages, #earlier-streamable-http-revisions.
 func (ex *exchange) checkHTTP() bool {
 	r := ex.http
 	if !ex.originAllowed(r.Header.Values("Origin")) {

@@ -108,7 +108,7 @@ func TestDiscoverRefuses(t *testing.T) {
 		"another issuer": {func(string) string {
 			return metadata("https://evil.example", "k")
 		}, "https://evil.example"},
-		"a slash more":             {func(issuer string) string { return metadata(issuer+"/", "k") }, "is the document of the issuer"},
+		"a slash more":             {func(issuer string) string { return metadata(issuer+"/", "k") }, "the document of the"},
 		"no issuer":                {func(string) string { return `{}` }, `is the document of the issuer ""`},
 		"not JSON":                 {func(string) string { return "<html>" }, "no metadata document"},
 		"not an object":            {func(string) string { return "[]" }, "no metadata document"},

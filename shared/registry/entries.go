@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Entries returns every tool that is published and not disabled, in order of name, going by a HEAD that is at most MaxAge
-// old. The slice is the caller's, the entries are shared. An error means that the registry could not be read.
+// Entries returns every tool that is published and not disabled, in order of name, going by a HEAD that is at most
+// MaxAge old. The slice is the caller's, the entries are shared. An error means that the registry could not be read.
 //
 // It reads what Page reads of a catalogue that nobody has listed yet, and nothing once everything was read.
 func (r *Reader) Entries(ctx context.Context) ([]*Entry, error) {
