@@ -149,6 +149,14 @@ type Result struct {
 	IsError           bool           `json:"isError"`
 }
 
+// Text is the first text of the content.
+func (r Result) Text() string {
+	if len(r.Content) == 0 {
+		return ""
+	}
+	return r.Content[0].Text
+}
+
 // Decode returns the call's result; an error when the client saw none.
 func (r CallReport) Decode() (Result, error) {
 	var result Result

@@ -15,7 +15,7 @@ func goAuthorization(signIn SignIn) (handler auth.OAuthHandler, end func(), err 
 		handler, err := goMachine(signIn)
 		return handler, func() {}, err
 	}
-	back, err := listenForCallback()
+	back, err := listenForCallback(signIn.CallbackPort)
 	if err != nil {
 		return nil, nil, err
 	}

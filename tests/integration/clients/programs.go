@@ -156,7 +156,7 @@ func (i inspectorSession) request(ctx context.Context, result any, options ...st
 	p := process{env: []string{"HOME=" + i.home}}
 	if i.signIn != nil {
 		p = i.attended(p)
-		args = append(args, "--callback-url", "http://127.0.0.1:0"+CallbackPath)
+		args = append(args, "--callback-url", CallbackURL(i.signIn.CallbackPort))
 	}
 	output, failure := p.run(ctx, i.node, append(append(args, i.options...), options...)...)
 	if len(bytes.TrimSpace(output)) == 0 {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 )
 
 // CallbackPath is where the clients here take the answer of an authorization server, on a loopback address with a port
@@ -17,6 +18,8 @@ type SignIn struct {
 	// Visit is the person: it opens the authorization server's page, signs in, and is sent back to the client. It may be
 	// called again, when the client wants more. An error ends the client's run.
 	Visit Visit `json:"-"`
+	// CallbackPort is where the client waits to be sent back to, for authorization servers that compare ports; 0 for any.
+	CallbackPort int `json:"callbackPort,omitempty"`
 	// ClientID and ClientSecret are those of a client that acts for itself (RFC 6749, section 4.4); empty for one that
 	// acts for a person, which registers itself.
 	ClientID     string `json:"clientId,omitempty"`
@@ -24,6 +27,11 @@ type SignIn struct {
 	// Scope is what a machine's client asks for where its SDK leaves that to it, separated by spaces.
 	Scope string `json:"scope,omitempty"`
 }
+
+// CallbackURL is the redirect URI of a client with that callback port.
+func CallbackURL(port int) string { return "http://" + callbackHost(port) + CallbackPath }
+
+func callbackHost(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // Visit opens a URL in a browser, and returns when the browser has been sent back to the client.
 type Visit func(ctx context.Context, authorizationURL string) error
@@ -36,8 +44,8 @@ type callback struct {
 	URL string
 }
 
-func listenForCallback() (*callback, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func listenForCallback(port int) (*callback, error) {
+	listener, err := net.Listen("tcp", callbackHost(port))
 	if err != nil {
 		return nil, fmt.Errorf("listening for the authorization response: %w", err)
 	}

@@ -20,7 +20,9 @@ package wire
 //	meta KEY JSON             sets a member of _meta; JSON "-" removes it
 //	meta = JSON               replaces _meta; JSON "-" removes it
 //	param KEY JSON            sets a member of params
-//	header NAME: VALUE        replaces every header of that name, or adds it; VALUE may be a quoted Go string
+//	at TARGET                 another request target than the endpoint's; ${VARIABLE} in it is that value
+//	header NAME: VALUE        replaces every header of that name, or adds it; VALUE may be a quoted Go string;
+//	                          ${VARIABLE} in it is that value
 //	header+ NAME: VALUE       adds a header
 //	header- NAME              removes every header of that name
 //	body TEXT                 sends TEXT instead of the message; ${META} in it is the default _meta
@@ -37,7 +39,9 @@ package wire
 //	                          OP VALUE: = JSON · ~ REGEXP · !~ REGEXP · is integer|string|object|array|boolean ·
 //	                          has JSON · absent
 //	answer-header NAME REGEXP
+//	answer-header= NAME TEXT  exactly one header of that name; ${VARIABLE} in TEXT is that value
 //	no-answer-header NAME
+//	document JSON             the whole body, which is no JSON-RPC message; ${VARIABLE} in a string is that value
 //	messages COUNT            so many JSON-RPC messages in the answer
 //	progress MIN TOKEN        at least MIN progress notifications, all with this token, increasing
 //	capture VARIABLE PATH     keeps a value; ${VARIABLE} in a later step's message is that value

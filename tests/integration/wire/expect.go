@@ -23,7 +23,9 @@ type expectation struct {
 	id       string // JSON text, "any", "absent"; empty for that of the request
 	matches  []match
 	headers  []headerMatch
+	exact    []header // values with placeholders
 	absent   []string // header names
+	document string   // JSON text with placeholders; empty for any body
 	messages int      // 0: any number
 	progress *progressWant
 	captures []capture
@@ -70,6 +72,19 @@ var expectations = map[string]func(w *expectation, rest string) error{
 		name, pattern, _ := strings.Cut(rest, " ")
 		re, err := regexp.Compile(pattern)
 		w.headers = append(w.headers, headerMatch{name, re})
+		return err
+	},
+	"answer-header=": func(w *expectation, rest string) error {
+		name, value, found := strings.Cut(rest, " ")
+		if !found {
+			return fmt.Errorf("answer-header= %s: want NAME VALUE", rest)
+		}
+		w.exact = append(w.exact, header{name, value})
+		return nil
+	},
+	"document": func(w *expectation, rest string) error {
+		w.document = rest
+		_, err := decodeJSON([]byte(rest))
 		return err
 	},
 	"no-answer-header": func(w *expectation, rest string) error {
@@ -147,7 +162,7 @@ func (w *expectation) addMatch(message int, rest string) error {
 
 // check compares an answer with what is wanted and keeps what is captured.
 func (s *Step) check(got *answer, variables map[string]any) error {
-	problems := s.want.checkHTTP(got)
+	problems := append(s.want.checkHTTP(got), s.want.checkFilled(got, variables)...)
 	if !s.want.reads() {
 		return errors.Join(problems...)
 	}
@@ -179,6 +194,28 @@ func (w *expectation) checkHTTP(got *answer) (problems []error) {
 		if got.header.Values(name) != nil {
 			problems = append(problems, fmt.Errorf("header %s is there, want it absent", name))
 		}
+	}
+	return problems
+}
+
+// checkFilled compares with what has placeholders.
+func (w *expectation) checkFilled(got *answer, variables map[string]any) (problems []error) {
+	for _, h := range w.exact {
+		want := []string{fill(h.value, variables)}
+		if values := got.header.Values(h.name); !slices.Equal(values, want) {
+			problems = append(problems, fmt.Errorf("header %s is %q, want %q", h.name, values, want))
+		}
+	}
+	if w.document == "" {
+		return problems
+	}
+	want, err := decodeJSON([]byte(fill(w.document, variables)))
+	if err != nil {
+		return append(problems, fmt.Errorf("document %s: %w", w.document, err))
+	}
+	body, err := decodeJSON(got.body)
+	if err != nil || !reflect.DeepEqual(body, want) {
+		problems = append(problems, fmt.Errorf("the body is %.500q, want %s", got.body, show(want)))
 	}
 	return problems
 }

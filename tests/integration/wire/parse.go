@@ -198,6 +198,10 @@ var changes = map[string]func(s *Step, rest string) error{
 		s.body = []byte(strings.Repeat(text, n))
 		return err
 	},
+	"at": func(s *Step, rest string) error {
+		s.target = rest
+		return nil
+	},
 	"mutate": func(s *Step, rest string) error {
 		name, how, _ := strings.Cut(rest, " ")
 		s.mutations[name] = how

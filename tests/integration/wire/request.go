@@ -15,7 +15,8 @@ import (
 type Step struct {
 	line int
 
-	verb string // HTTP method
+	verb   string // HTTP method
+	target string // of the request; empty for that of the endpoint
 	// rpc is the JSON-RPC method; empty for a request without a body.
 	rpc     string
 	modern  bool
@@ -196,10 +197,14 @@ func (s *Step) request(endpoint string, variables map[string]any) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
+	target := u.RequestURI()
+	if s.target != "" {
+		target = fill(s.target, variables)
+	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n", s.verb, u.RequestURI(), u.Host)
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n", s.verb, target, u.Host)
 	for _, h := range s.headers() {
-		fmt.Fprintf(&b, "%s: %s\r\n", h.name, h.value)
+		fmt.Fprintf(&b, "%s: %s\r\n", h.name, fill(h.value, variables))
 	}
 	if s.verb == "POST" || len(body) > 0 {
 		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(body))
@@ -207,6 +212,16 @@ func (s *Step) request(endpoint string, variables map[string]any) ([]byte, error
 	b.WriteString("\r\n")
 	b.Write(body)
 	return b.Bytes(), nil
+}
+
+// fill puts the variables that are strings into a text.
+func fill(text string, variables map[string]any) string {
+	for name, value := range variables {
+		if replacement, ok := value.(string); ok {
+			text = strings.ReplaceAll(text, "${"+name+"}", replacement)
+		}
+	}
+	return text
 }
 
 func (s *Step) payload(variables map[string]any) ([]byte, error) {

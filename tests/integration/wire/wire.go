@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-//go:embed testdata/*.wire
+//go:embed testdata/*.wire testdata/guarded/*.wire
 var data embed.FS
 
 // answerWithin bounds one request and its answer, so that a hanging server fails a case instead of the test run.
@@ -53,7 +53,11 @@ func Names() []string {
 	return names
 }
 
-// Load parses one file of cases, named as Names does. The error names file and line of what is wrong.
+// Guarded names the file of cases for a server that asks its callers for tokens. It is none of Names, since what its
+// cases need must be given to them.
+const Guarded = "guarded/authorization"
+
+// Load parses one file of cases, named as Names does, or Guarded. The error names file and line of what is wrong.
 func Load(name string) ([]*Case, error) {
 	text, err := data.ReadFile("testdata/" + name + ".wire")
 	if err != nil {
@@ -70,19 +74,30 @@ func Run(t *testing.T, url string, files ...string) {
 		files = Names()
 	}
 	for _, file := range files {
-		cases, err := Load(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Run(file, func(t *testing.T) { runAll(t, url, cases) })
+		runFile(t, url, nil, file)
 	}
 }
 
-func runAll(t *testing.T, url string, cases []*Case) {
+// RunGuarded plays the cases of Guarded as Run does. Given are the variables that they find, such as tokens.
+func RunGuarded(t *testing.T, url string, given map[string]string) {
+	t.Helper()
+	runFile(t, url, given, Guarded)
+}
+
+func runFile(t *testing.T, url string, given map[string]string, file string) {
+	t.Helper()
+	cases, err := Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run(file, func(t *testing.T) { runAll(t, url, given, cases) })
+}
+
+func runAll(t *testing.T, url string, given map[string]string, cases []*Case) {
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			if err := c.Play(t.Context(), url); err != nil {
+			if err := c.play(t.Context(), url, given); err != nil {
 				t.Errorf("%s:%d [%s: %s]: %v", c.File, c.Line, c.Level, c.Source, err)
 			}
 		})
@@ -91,8 +106,13 @@ func runAll(t *testing.T, url string, cases []*Case) {
 
 // Play sends the requests of the case to url and checks their answers. The error says which step fell short and lists
 // everything that was wrong with its answer.
-func (c *Case) Play(ctx context.Context, url string) error {
+func (c *Case) Play(ctx context.Context, url string) error { return c.play(ctx, url, nil) }
+
+func (c *Case) play(ctx context.Context, url string, given map[string]string) error {
 	variables := map[string]any{}
+	for name, value := range given {
+		variables[name] = value
+	}
 	for i, step := range c.Steps {
 		if err := step.play(ctx, url, variables); err != nil {
 			return fmt.Errorf("step %d: %w", i+1, err)

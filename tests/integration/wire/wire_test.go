@@ -13,7 +13,7 @@ import (
 func TestCasesParse(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
-	for _, name := range Names() {
+	for _, name := range append(Names(), Guarded) {
 		cases, err := Load(name)
 		if err != nil {
 			t.Error(err)
@@ -44,6 +44,8 @@ func TestParseRefuses(t *testing.T) {
 		{"a type nobody knows", "case a\nspec s\ncall x\nexpect 200\nmatch result is thing", "unknown type"},
 		{"a word that is no expectation", "case a\nspec s\ncall x\nexpect ok", "want statuses"},
 		{"a header without a value", "case a\nspec s\ncall x\nheader Foo\nexpect 200", "want NAME: VALUE"},
+		{"an answer's header without a value", "case a\nspec s\ncall x\nanswer-header= Foo\nexpect 200", "want NAME VALUE"},
+		{"a document that is not JSON", "case a\nspec s\nhttp GET\ndocument {\nexpect 200", "unexpected EOF"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -80,6 +82,20 @@ expect 200`
 	}
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestVariablesAreFilledIn(t *testing.T) {
+	t.Parallel()
+	step := onlyStep(t, "case a\nspec s\nhttp GET\nat /other?token=${token}\nheader Authorization: Bearer ${token}\nexpect 200")
+	got, err := step.request("http://127.0.0.1:1/mcp", map[string]any{"token": "t0k", "number": 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"GET /other?token=t0k HTTP/1.1\r\n", "\r\nAuthorization: Bearer t0k\r\n"} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("got %q, want %q in it", got, want)
+		}
 	}
 }
 
@@ -127,7 +143,12 @@ func TestPlay(t *testing.T) {
 		{"present", asJSON, good, "expect 200\nmatch result.n absent", "want it absent"},
 		{"kind", asJSON, good, "expect 200\nmatch result.n is string", "want type string"},
 		{"forbidden pattern", asJSON, good, "expect 200\nmatch result !~ complete", "want !~"},
+		{"exact header", asJSON, good, "expect 200\nanswer-header= Content-Type application/json", ""},
+		{"document", asJSON, `{"a":[1]}`, "expect 200\ndocument {\"a\": [1]}", ""},
+
 		{"header", asJSON, good, "expect 200\nanswer-header X-Accel-Buffering no", "header X-Accel-Buffering"},
+		{"header that only begins so", asJSON, good, "expect 200\nanswer-header= Content-Type application", "want [\"app"},
+		{"another document", asJSON, `{"a":[1,2]}`, "expect 200\ndocument {\"a\": [1]}", "the body is"},
 		{"present header", asJSON, good, "expect 200\nno-answer-header Content-Type", "Content-Type is there"},
 		{"body", asJSON, good, "expect 200 empty", "want none"},
 		{"content type", "text/html", good, "expect 200 result", "content type"},

@@ -2,8 +2,8 @@
 //
 // Usage: client.mjs URL MODE, with a script {"calls": [{"tool", "arguments", "progress", "pauseSeconds"}], "consent",
 // "signIn"} on standard input. MODE is default (no option given), auto, or a protocol version to pin. With consent a
-// person says yes to what the server asks. A signIn {} lets the client sign a person in, for which it prints lines
-// {"visit": URL}; with clientId, clientSecret and scope it is a machine's.
+// person says yes to what the server asks. A signIn {"callbackPort"} lets the client sign a person in, for which it
+// prints lines {"visit": URL}; with clientId, clientSecret and scope it is a machine's.
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -32,7 +32,7 @@ function newClient(mode, consent) {
 
 async function provider(signIn) {
   if (!signIn) return undefined;
-  return signIn.clientId ? new ClientCredentialsProvider(signIn) : Person.start();
+  return signIn.clientId ? new ClientCredentialsProvider(signIn) : Person.start(signIn.callbackPort);
 }
 
 // The SDK's way of signing in: what needed it fails once the person is on the way, and is done again when the response

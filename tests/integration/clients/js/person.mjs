@@ -13,10 +13,10 @@ export class Person {
   #memory = {};
   #state;
 
-  static async start() {
+  static async start(port = 0) {
     const person = new Person();
     person.#server = createServer((request, response) => person.#answer(request, response));
-    await new Promise((resolve) => person.#server.listen(0, '127.0.0.1', resolve));
+    await new Promise((resolve) => person.#server.listen(port, '127.0.0.1', resolve));
     person.redirectUrl = `http://127.0.0.1:${person.#server.address().port}${callbackPath}`;
     return person;
   }

@@ -53,10 +53,10 @@ async def ask_person(url):
 
 
 @asynccontextmanager
-async def person(url):
+async def person(url, port):
     """A provider whose person is asked to open authorization URLs."""
     responses = asyncio.Queue()
-    server = await asyncio.start_server(lambda r, w: answer(r, w, responses), "127.0.0.1", 0)
+    server = await asyncio.start_server(lambda r, w: answer(r, w, responses), "127.0.0.1", port)
     port = server.sockets[0].getsockname()[1]
 
     async def response():
@@ -89,5 +89,5 @@ async def provider(url, sign_in):
             url, Memory(), sign_in["clientId"], sign_in["clientSecret"], scope=sign_in.get("scope")
         )
     else:
-        async with person(url) as found:
+        async with person(url, sign_in.get("callbackPort", 0)) as found:
             yield found
