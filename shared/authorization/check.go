@@ -112,9 +112,9 @@ func (i *Issuer) checkURLs(p *problems, path string) {
 	}
 }
 
-// CheckAddress says what is wrong with an address of the issuer's, of its keys or of another endpoint, written here or in
-// the issuer's own metadata document; nil when it may be used. Where the issuer itself is on the loopback address of a
-// development machine, the address may be under another name of that machine, as containers see it.
+// CheckAddress says what is wrong with an address of the issuer's, of its keys or of another endpoint, written here or
+// in the issuer's own metadata document; nil when it may be used. Where the issuer itself is on the loopback address of
+// a development machine, the address may be under another name of that machine, as containers see it.
 func (i *Issuer) CheckAddress(address string) error {
 	u, err := parseURL(address)
 	if err != nil {

@@ -263,6 +263,18 @@ func TestSlowIssuer(t *testing.T) {
 	f.unknown("deadline exceeded")
 }
 
+// Who has waited for an attempt that failed is answered, however long it took, and does not wait for another.
+func TestSlowFailure(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.issuer.Break(func(w http.ResponseWriter, _ *http.Request) {
+		f.pass(3 * time.Second)
+		w.WriteHeader(http.StatusInternalServerError)
+	})
+	f.unknown("it answers 500")
+	f.asked(metadata)
+}
+
 // Nobody waits longer than its own caller does.
 func TestCallerLeaves(t *testing.T) {
 	t.Parallel()
