@@ -51,6 +51,7 @@ func openAWS(ctx context.Context, options Options) (*Target, error) {
 		functions:     functions{lambda.NewFromConfig(cfg)},
 		auditor:       &cloudWatchAuditor{client: logs, group: place.audit, who: aws.ToString(identity.Arn)},
 		gatewayLog:    "/aws/apigateway/" + options.Deployment,
+		authorizerLog: functionLog(options.Deployment + "-authorizer"),
 		dispatcherLog: functionLog(options.Deployment + "-dispatcher"),
 		explain:       place.explain,
 		now:           time.Now,

@@ -24,7 +24,7 @@ var requestID = regexp.MustCompile(`^[A-Za-z0-9_=-]{8,128}$`)
 
 // Call is what the logs say of one request.
 type Call struct {
-	// Lines are those of the gateway, the dispatcher and the tool's function, in order of time.
+	// Lines are those of the gateway, the authorizer, the dispatcher and the tool's function, in order of time.
 	Lines []locallog.Line
 	// Notes say where lines may be missing, and why.
 	Notes []string
@@ -43,6 +43,9 @@ func (t *Target) Call(ctx context.Context, id string, back time.Duration, functi
 	now := t.now()
 	search := callSearch{Target: t, id: id, from: now.Add(-back), to: now.Add(clockSkew)}
 	if err := search.gateway(ctx); err != nil {
+		return Call{}, err
+	}
+	if err := search.authorizer(ctx); err != nil {
 		return Call{}, err
 	}
 	dispatcher, err := search.function(ctx, t.dispatcherLog, search.dispatchers(id)...)
@@ -92,17 +95,46 @@ func (s *callSearch) gateway(ctx context.Context) error {
 	return nil
 }
 
-// dispatchers are the ids by which the dispatcher's lines are found: the request's, and that of the invocation, which
-// the access log names, for a dispatcher that ended before it wrote a line.
+// accessLine is what a line of the access log says of the invocations of a request, for functions that ended before
+// they wrote a line.
+type accessLine struct{ LambdaRequestID, AuthorizerLambdaRequestID string }
+
+// access reads the lines of the access log.
+func (s *callSearch) access() []accessLine {
+	var all []accessLine
+	for _, line := range s.call.Lines {
+		var read accessLine
+		if json.Unmarshal([]byte(line.Message), &read) == nil {
+			all = append(all, read)
+		}
+	}
+	return all
+}
+
+// dispatchers are the ids by which the dispatcher's lines are found: the request's, and that of the invocation.
 func (s *callSearch) dispatchers(id string) []string {
 	ids := []string{id}
-	for _, line := range s.call.Lines {
-		var access struct{ LambdaRequestID string }
-		if json.Unmarshal([]byte(line.Message), &access) == nil && lambdaID.MatchString(access.LambdaRequestID) {
-			ids = append(ids, access.LambdaRequestID)
+	for _, line := range s.access() {
+		if lambdaID.MatchString(line.LambdaRequestID) {
+			ids = append(ids, line.LambdaRequestID)
 		}
 	}
 	return ids
+}
+
+// authorizer adds the authorizer's lines. Where the log is not there, or may not be read, nothing is said of it, since
+// that is so on every anonymous server.
+func (s *callSearch) authorizer(ctx context.Context) error {
+	ids := []string{s.id}
+	for _, line := range s.access() {
+		if lambdaID.MatchString(line.AuthorizerLambdaRequestID) {
+			ids = append(ids, line.AuthorizerLambdaRequestID)
+		}
+	}
+	notes := s.call.Notes
+	_, err := s.function(ctx, s.authorizerLog, ids...)
+	s.call.Notes = notes
+	return err
 }
 
 // function adds and returns what the instances of a function wrote while they ran the call, which lines of theirs know

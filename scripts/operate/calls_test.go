@@ -1,8 +1,10 @@
 package operate
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"patchbay/scripts/locallog"
 )
@@ -68,6 +70,58 @@ func TestDeploymentNames(t *testing.T) {
 	} {
 		if got := deploymentName.MatchString(name); got != good {
 			t.Errorf("%q: %v", name, got)
+		}
+	}
+}
+
+// logsOf is a source of logs that has these lines, by group.
+type logsOf map[string][]locallog.Line
+
+func (l logsOf) find(_ context.Context, query logQuery) ([]locallog.Line, error) {
+	all, ok := l[query.group]
+	if !ok {
+		return nil, errNoLog
+	}
+	var found []locallog.Line
+	for _, line := range all {
+		if strings.Contains(line.Message, query.text) {
+			found = append(found, line)
+		}
+	}
+	return found, nil
+}
+
+// What the authorizer says of a call is found by the request's id or by that of its invocation; that an anonymous
+// server has none is not worth a word.
+func TestTheAuthorizersLines(t *testing.T) {
+	t.Parallel()
+	const id, invocation = "11111111-aaaa-4000-8000-000000000001", "0f941558-5f97-431a-86b4-9c0806257ed6"
+	const access = `{"requestId":"` + id + `","authorizerLambdaRequestId":"` + invocation + `","status":"403"}`
+	for name, test := range map[string]struct {
+		authorizer []locallog.Line
+		want       string
+	}{
+		"a decision": {lines(`{"requestId":"` + id + `","outcome":"denied"}`), "denied"},
+		"a crash":    {lines("START RequestId: "+invocation, "panic "+invocation), "panic"},
+		"none":       {nil, ""},
+	} {
+		logs := logsOf{"gateway": lines(access), "dispatcher": nil}
+		if test.authorizer != nil {
+			logs["authorizer"] = test.authorizer
+		}
+		target := &Target{
+			logs: logs, gatewayLog: "gateway", authorizerLog: "authorizer", dispatcherLog: "dispatcher", now: time.Now,
+		}
+		call, err := target.Call(t.Context(), id, time.Hour, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said strings.Builder
+		for _, line := range call.Lines {
+			said.WriteString(line.Message + "\n")
+		}
+		if !strings.Contains(said.String(), test.want) || strings.Contains(strings.Join(call.Notes, " "), "authorizer") {
+			t.Errorf("%s: got %q with the notes %q, want %q", name, said.String(), call.Notes, test.want)
 		}
 	}
 }

@@ -47,6 +47,7 @@ func openLocal(options Options) (*Target, error) {
 		functions:     functions{localLambda(running.LambdaURL)},
 		auditor:       &fileAuditor{file: filepath.Join(data, AuditFile), who: who.Username},
 		gatewayLog:    localstack.AccessLogGroup,
+		authorizerLog: localstack.LogGroup("authorizer"),
 		dispatcherLog: localstack.LogGroup("dispatcher"),
 		explain:       func(err error) error { return err },
 		now:           time.Now,

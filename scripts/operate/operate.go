@@ -43,8 +43,9 @@ type Target struct {
 	logs      logSource
 	functions functions
 	auditor   auditor
-	// gatewayLog and dispatcherLog are log groups.
-	gatewayLog, dispatcherLog string
+	// gatewayLog, authorizerLog and dispatcherLog are log groups. An anonymous server has no authorizer and no log of
+	// one.
+	gatewayLog, authorizerLog, dispatcherLog string
 	// explain says an error in terms of what was looked for.
 	explain func(error) error
 	now     func() time.Time
