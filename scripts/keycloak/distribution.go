@@ -32,7 +32,7 @@ var ErrNotInstalled = errors.New("what Keycloak needs is not installed")
 
 // install makes sure that a built distribution is in .patchbay of the module at root. Whoever installs at the same time
 // waits.
-func install(ctx context.Context, root string, progress io.Writer) (home, java string, err error) {
+func install(ctx context.Context, root string, progress io.Writer) (distribution, java string, err error) {
 	if java, err = findJava(ctx); err != nil {
 		return "", "", err
 	}
@@ -40,24 +40,24 @@ func install(ctx context.Context, root string, progress io.Writer) (home, java s
 	if err != nil {
 		return "", "", fmt.Errorf("locating %s: %w", root, err)
 	}
-	home = filepath.Join(cache, version)
+	distribution = filepath.Join(cache, version)
 	unlock, err := exclusively(cache)
 	if err != nil {
 		return "", "", err
 	}
 	defer unlock()
-	if _, err := os.Stat(home); err == nil {
-		return home, java, nil
+	if _, err := os.Stat(distribution); err == nil {
+		return distribution, java, nil
 	}
 	if progress != nil {
 		fmt.Fprintf(progress, "installing Keycloak %s (Maven, once)\n", version)
 	}
-	return home, java, construct(ctx, cache, home, java)
+	return distribution, java, construct(ctx, cache, distribution, java)
 }
 
 // construct fetches, unpacks and builds in a folder of its own, which gets its name when all of that is done: a build
 // that was broken off leaves a distribution that never starts.
-func construct(ctx context.Context, cache, home, java string) error {
+func construct(ctx context.Context, cache, distribution, java string) error {
 	dir, err := os.MkdirTemp(cache, "making-")
 	if err != nil {
 		return fmt.Errorf("making a folder: %w", err)
@@ -77,7 +77,7 @@ func construct(ctx context.Context, cache, home, java string) error {
 	if output, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building Keycloak: %w\n%s", err, output)
 	}
-	if err := os.Rename(made, home); err != nil {
+	if err := os.Rename(made, distribution); err != nil {
 		return fmt.Errorf("putting Keycloak in its place: %w", err)
 	}
 	return nil

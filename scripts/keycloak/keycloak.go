@@ -42,8 +42,8 @@ var runner string
 type Options struct {
 	// Root is the folder of the module, whose .patchbay keeps the distribution.
 	Root string
-	// Resource is the MCP server's canonical URI: the audience of all tokens. Keycloak takes no "resource" by itself; a
-	// client scope that every client has puts it there.
+	// Resource is the MCP server's canonical URI: the audience of all tokens. Keycloak takes no notice of "resource"; a
+	// mapper puts it there.
 	Resource authorization.Resource
 	// Scopes are all that there are. A user gets those that are the user's roles, too.
 	Scopes []string
@@ -67,42 +67,57 @@ type Server struct {
 	Machine localauth.Machine
 
 	server *child.Server
-	dir    string
+	home   string // is removed with it
 }
 
 // Start installs Keycloak where it is missing, runs it on a free loopback port and returns when the realm answers; ctx
 // bounds only that. The error wraps ErrNotInstalled when Java or Maven are missing.
 func Start(ctx context.Context, options Options) (*Server, error) {
-	home, java, err := install(ctx, options.Root, options.Progress)
+	distribution, java, err := install(ctx, options.Root, options.Progress)
 	if err != nil {
 		return nil, fmt.Errorf("installing Keycloak: %w", err)
 	}
 	realm, users, machine := newRealm(options)
-	dir, err := os.MkdirTemp("", "keycloak-")
+	home, err := newHome(distribution, realm)
 	if err != nil {
-		return nil, fmt.Errorf("making a folder for the realm: %w", err)
+		return nil, fmt.Errorf("making a home for Keycloak: %w", err)
 	}
-	s := &Server{Users: users, Machine: machine, dir: dir}
-	if err := s.run(ctx, options, home, java, realm); err != nil {
-		os.RemoveAll(dir)
+	s := &Server{Users: users, Machine: machine, home: home}
+	if err := s.run(ctx, options, distribution, java); err != nil {
+		os.RemoveAll(home)
 		return nil, fmt.Errorf("starting Keycloak: %w", err)
 	}
 	return s, nil
 }
 
-func (s *Server) run(ctx context.Context, options Options, home, java string, realm any) error {
+// newHome makes a folder that Keycloak takes for its own: the distribution's parts, which it only reads, and the realm
+// where it looks for what to import. What it writes, it writes there.
+func newHome(distribution string, realm any) (home string, err error) {
+	if home, err = os.MkdirTemp("", "keycloak-"); err != nil {
+		return "", err
+	}
+	for _, part := range []string{"conf", "lib", "providers", "themes"} {
+		if err := os.Symlink(filepath.Join(distribution, part), filepath.Join(home, part)); err != nil {
+			return "", err
+		}
+	}
 	data, err := json.Marshal(realm)
 	if err != nil {
-		return fmt.Errorf("encoding the realm: %w", err)
+		return "", fmt.Errorf("encoding the realm: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, realmName+"-realm.json"), data, 0o600); err != nil {
-		return fmt.Errorf("writing the realm: %w", err)
+	imported := filepath.Join(home, "data", "import")
+	if err := os.MkdirAll(imported, 0o700); err != nil {
+		return "", err
 	}
+	return home, os.WriteFile(filepath.Join(imported, realmName+"-realm.json"), data, 0o600)
+}
+
+func (s *Server) run(ctx context.Context, options Options, distribution, java string) error {
 	address, err := freeAddress(ctx)
 	if err != nil {
 		return err
 	}
-	cmd := s.command(home, java, address)
+	cmd := s.command(distribution, java, address)
 	started := child.ServerOptions{Within: startWait, Answers: answers, Log: options.Log}
 	if s.server, err = child.StartServer(ctx, cmd, started); err != nil {
 		return err
@@ -113,12 +128,12 @@ func (s *Server) run(ctx context.Context, options Options, home, java string, re
 
 // command is Keycloak's own way to start a distribution that was built before. It serves plain HTTP, as its start for
 // development does, which builds anew each time.
-func (s *Server) command(home, java string, address *net.TCPAddr) *exec.Cmd {
+func (s *Server) command(distribution, java string, address *net.TCPAddr) *exec.Cmd {
 	origin := "http://" + address.String()
 	cmd := exec.Command("sh", "-c", runner, "run.sh", origin+"/realms/"+realmName,
-		filepath.Join(home, "bin", "kc.sh"), "-Dkeycloak.import="+s.dir, "start", "--optimized", "--cache=local",
-		"--http-enabled=true", "--http-host="+address.IP.String(), fmt.Sprint("--http-port=", address.Port),
-		"--hostname="+origin, "--log-level=warn")
+		filepath.Join(distribution, "bin", "kc.sh"), "-Dkc.home.dir="+s.home, "start", "--optimized", "--import-realm",
+		"--cache=local", "--http-enabled=true", "--http-host="+address.IP.String(),
+		fmt.Sprint("--http-port=", address.Port), "--hostname="+origin, "--log-level=warn")
 	cmd.Env = append(cmd.Environ(), "JAVA="+java, "JAVA_OPTS_KC_HEAP="+heap)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd
@@ -180,5 +195,5 @@ func (s *Server) Done() <-chan struct{} { return s.server.Done() }
 // Close ends Keycloak and returns when its processes are gone. It may be called more than once.
 func (s *Server) Close() {
 	s.server.Close()
-	os.RemoveAll(s.dir)
+	os.RemoveAll(s.home)
 }

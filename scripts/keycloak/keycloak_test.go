@@ -45,67 +45,86 @@ func TestKeycloak(t *testing.T) {
 	if err := server.Authorization().Complete(); err != nil {
 		t.Error(err)
 	}
-	var metadata struct {
-		AuthorizationEndpoint string `json:"authorization_endpoint"`
-		TokenEndpoint         string `json:"token_endpoint"`
-		RegistrationEndpoint  string `json:"registration_endpoint"`
-		JWKSURI               string `json:"jwks_uri"`
-	}
-	fetchJSON(t, http.MethodGet, server.Issuer+"/.well-known/openid-configuration", "", "", &metadata)
-	var client struct {
-		ID string `json:"client_id"`
-	}
-	fetchJSON(t, http.MethodPost, metadata.RegistrationEndpoint, "application/json", `{"client_name":"a test",
-		"redirect_uris":["`+redirectURI+`"],"token_endpoint_auth_method":"none",
-		"grant_types":["authorization_code","refresh_token"]}`, &client)
+	exercise(t, server)
+}
 
+// metadata are what a client reads of the realm.
+type metadata struct {
+	AuthorizationEndpoint string `json:"authorization_endpoint"`
+	TokenEndpoint         string `json:"token_endpoint"`
+	RegistrationEndpoint  string `json:"registration_endpoint"`
+	JWKSURI               string `json:"jwks_uri"`
+}
+
+func exercise(t *testing.T, server *Server) {
+	t.Helper()
+	var metadata metadata
+	fetchJSON(t, http.MethodGet, server.Issuer+"/.well-known/openid-configuration", "", "", &metadata)
+	// A client that registers with the scopes that it wants, and one that leaves them open.
+	for _, scope := range []string{"", `"scope":"contacts:read emails:send",`} {
+		var client struct {
+			ID string `json:"client_id"`
+		}
+		fetchJSON(t, http.MethodPost, metadata.RegistrationEndpoint, "application/json", `{`+scope+`
+			"redirect_uris":["http://127.0.0.1/callback"],"token_endpoint_auth_method":"none",
+			"grant_types":["authorization_code","refresh_token"]}`, &client)
+		for user, scopes := range map[string][]string{
+			"ada": {"contacts:read", "emails:send"}, "bob": {"contacts:read"},
+		} {
+			tokens := metadata.signIn(t, server, client.ID, user)
+			metadata.check(t, server, tokens.Access, user, scopes)
+			refreshed := metadata.token(t, url.Values{
+				"grant_type": {"refresh_token"}, "refresh_token": {tokens.Refresh}, "client_id": {client.ID},
+			})
+			metadata.check(t, server, refreshed.Access, user, scopes)
+		}
+		without := request(client.ID)
+		without.Del("code_challenge")
+		without.Del("code_challenge_method")
+		query := follow(t, server, metadata.AuthorizationEndpoint+"?"+without.Encode(), "ada")
+		if query.Get("error") != "invalid_request" {
+			t.Errorf("without PKCE: %v", query)
+		}
+	}
+	tokens := metadata.token(t, url.Values{
+		"grant_type": {"client_credentials"}, "client_id": {server.Machine.ClientID},
+		"client_secret": {server.Machine.Secret}, "scope": {"emails:send"},
+	})
+	metadata.check(t, server, tokens.Access, "", []string{"emails:send"})
+}
+
+// tokens are an answer of the token endpoint.
+type tokens struct {
+	Access  string `json:"access_token"`
+	Refresh string `json:"refresh_token"`
+}
+
+func request(client string) url.Values {
 	sum := sha256.Sum256([]byte(verifier))
-	ask := url.Values{
-		"response_type": {"code"}, "client_id": {client.ID}, "redirect_uri": {redirectURI}, "state": {"a state"},
+	return url.Values{
+		"response_type": {"code"}, "client_id": {client}, "redirect_uri": {redirectURI}, "state": {"a state"},
 		"scope": {"contacts:read emails:send"}, "resource": {resource}, "code_challenge_method": {"S256"},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])},
 	}
-	for user, scopes := range map[string][]string{
-		"ada": {"contacts:read", "emails:send"}, "bob": {"contacts:read"},
-	} {
-		query := follow(t, server, metadata.AuthorizationEndpoint+"?"+ask.Encode(), user)
-		if query.Get("code") == "" || query.Get("iss") != server.Issuer || query.Get("state") != "a state" {
-			t.Fatalf("%s: answer %v", user, query)
-		}
-		var tokens struct {
-			Access  string `json:"access_token"`
-			Refresh string `json:"refresh_token"`
-		}
-		exchange := url.Values{
-			"grant_type": {"authorization_code"}, "code": {query.Get("code")}, "redirect_uri": {redirectURI},
-			"client_id": {client.ID}, "code_verifier": {verifier},
-		}
-		const form = "application/x-www-form-urlencoded"
-		fetchJSON(t, http.MethodPost, metadata.TokenEndpoint, form, exchange.Encode(), &tokens)
-		check(t, server, metadata.JWKSURI, tokens.Access, user, scopes)
-		refresh := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.Refresh}, "client_id": {client.ID}}
-		fetchJSON(t, http.MethodPost, metadata.TokenEndpoint, form, refresh.Encode(), &tokens)
-		check(t, server, metadata.JWKSURI, tokens.Access, user, scopes)
+}
+
+func (m metadata) signIn(t *testing.T, server *Server, client, user string) tokens {
+	t.Helper()
+	query := follow(t, server, m.AuthorizationEndpoint+"?"+request(client).Encode(), user)
+	if query.Get("code") == "" || query.Get("iss") != server.Issuer || query.Get("state") != "a state" {
+		t.Fatalf("%s: answer %v", user, query)
 	}
-	without := url.Values{}
-	for name, values := range ask {
-		if !strings.HasPrefix(name, "code_challenge") {
-			without[name] = values
-		}
-	}
-	query := follow(t, server, metadata.AuthorizationEndpoint+"?"+without.Encode(), "ada")
-	if query.Get("error") != "invalid_request" {
-		t.Errorf("without PKCE: %v", query)
-	}
-	machine := url.Values{
-		"grant_type": {"client_credentials"}, "client_id": {server.Machine.ClientID},
-		"client_secret": {server.Machine.Secret}, "scope": {"emails:send"},
-	}
-	var tokens struct {
-		Access string `json:"access_token"`
-	}
-	fetchJSON(t, http.MethodPost, metadata.TokenEndpoint, "application/x-www-form-urlencoded", machine.Encode(), &tokens)
-	check(t, server, metadata.JWKSURI, tokens.Access, "", []string{"emails:send"})
+	return m.token(t, url.Values{
+		"grant_type": {"authorization_code"}, "code": {query.Get("code")}, "redirect_uri": {redirectURI},
+		"client_id": {client}, "code_verifier": {verifier},
+	})
+}
+
+func (m metadata) token(t *testing.T, form url.Values) tokens {
+	t.Helper()
+	var answer tokens
+	fetchJSON(t, http.MethodPost, m.TokenEndpoint, "application/x-www-form-urlencoded", form.Encode(), &answer)
+	return answer
 }
 
 func follow(t *testing.T, server *Server, address, name string) url.Values {
@@ -124,14 +143,14 @@ func follow(t *testing.T, server *Server, address, name string) url.Values {
 }
 
 // check verifies an access token. A machine's subject is an id that Keycloak makes up.
-func check(t *testing.T, server *Server, jwks, raw, subject string, scopes []string) {
+func (m metadata) check(t *testing.T, server *Server, raw, subject string, scopes []string) {
 	t.Helper()
 	token, err := jwt.ParseSigned(raw, []jose.SignatureAlgorithm{jose.RS256})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var keys jose.JSONWebKeySet
-	fetchJSON(t, http.MethodGet, jwks, "", "", &keys)
+	fetchJSON(t, http.MethodGet, m.JWKSURI, "", "", &keys)
 	found := keys.Key(token.Headers[0].KeyID)
 	if len(found) != 1 {
 		t.Fatalf("keys for %q: %v", token.Headers[0].KeyID, found)
@@ -158,7 +177,9 @@ func fetchJSON(t *testing.T, method, address, contentType, body string, into any
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("Content-Type", contentType)
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
+	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)

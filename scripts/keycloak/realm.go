@@ -13,12 +13,13 @@ type object map[string]any
 // defaultSeconds is Keycloak's own life of an access token.
 const defaultSeconds = 300
 
-// Client scopes that every client has. A realm that brings client scopes of its own has none of Keycloak's, so basic
-// and acr are written down here as Keycloak has them; without basic a token has no subject and no auth_time.
+// Client scopes that every client has. A realm that brings client scopes of its own has none of Keycloak's, so they are
+// written down here as Keycloak has them; without basic a token has no subject and no auth_time. Basic also has the
+// audience: a client that registers with "scope" gets what it names there in the place of the realm's default scopes,
+// and keeps basic alone of those, so that an audience in a scope of its own would be missing from its tokens.
 const (
-	basicScope    = "basic"
-	acrScope      = "acr"
-	audienceScope = "mcp-audience"
+	basicScope = "basic"
+	acrScope   = "acr"
 )
 
 func newRealm(o Options) (realm object, users []localauth.User, machine localauth.Machine) {
@@ -41,7 +42,7 @@ func newRealm(o Options) (realm object, users []localauth.User, machine localaut
 		"revokeRefreshToken":          true, // refresh tokens rotate, as OAuth 2.1 asks for public clients
 		"roles":                       object{"realm": roles(o.Scopes)},
 		"clientScopes":                clientScopes(o),
-		"defaultDefaultClientScopes":  []string{basicScope, acrScope, audienceScope},
+		"defaultDefaultClientScopes":  []string{basicScope, acrScope},
 		"defaultOptionalClientScopes": o.Scopes,
 		"scopeMappings":               scopeMappings(o.Scopes),
 		"users":                       append(people(users), serviceAccount(machine)),
@@ -75,11 +76,9 @@ func clientScopes(o Options) []object {
 			mapper("auth_time", "oidc-usersessionmodel-note-mapper", object{
 				"user.session.note": "AUTH_TIME", "claim.name": "auth_time", "jsonType.label": "long",
 				"id.token.claim": "true",
-			})),
+			}),
+			mapper("audience", "oidc-audience-mapper", object{"included.custom.audience": string(o.Resource)})),
 		hidden(acrScope, mapper("acr", "oidc-acr-mapper", object{"id.token.claim": "true"})),
-		hidden(audienceScope, mapper("audience", "oidc-audience-mapper", object{
-			"included.custom.audience": string(o.Resource),
-		})),
 	}
 	for _, scope := range o.Scopes {
 		all = append(all, object{"name": scope, "protocol": "openid-connect", "attributes": object{
@@ -123,7 +122,7 @@ func machineClient(machine localauth.Machine) object {
 	return object{
 		"clientId": machine.ClientID, "secret": machine.Secret, "publicClient": false, "serviceAccountsEnabled": true,
 		"standardFlowEnabled": false, "fullScopeAllowed": true,
-		"defaultClientScopes": []string{basicScope, acrScope, audienceScope}, "optionalClientScopes": machine.Scopes,
+		"defaultClientScopes": []string{basicScope, acrScope}, "optionalClientScopes": machine.Scopes,
 	}
 }
 
