@@ -38,7 +38,7 @@ func (s *Stack) ask(ctx context.Context) error {
 		request.Header.Set(name, value)
 	}
 	if s.SignIn != nil {
-		token, err := s.MachineToken(ctx)
+		token, err := s.MachineToken(ctx, s.SignIn.Machine.Scopes...)
 		if err != nil {
 			return err
 		}

@@ -24,8 +24,8 @@ import (
 const authorizationFile = "authorization.json"
 
 // errTemplateAlone means that a template alone was asked for that nothing would run with.
-var errTemplateAlone = errors.New("a template that takes the local authorization server's tokens is of use only while " +
-	"that server runs; start it with the data instead")
+var errTemplateAlone = errors.New("a template that takes the local authorization server's tokens is of use only " +
+	"while that server runs; start it with the data")
 
 // resource is the server's canonical URI. SAM knows no stages.
 func (s *Stack) resource() authorization.Resource {
@@ -142,12 +142,12 @@ func (s *Stack) signInAddress() string {
 	return host
 }
 
-// MachineToken gets a token for the authorization server's machine client, with all scopes: for whoever has no browser,
+// MachineToken gets a token for the authorization server's machine client with some scopes: for whoever has no browser,
 // and because no client can begin to sign in under SAM, which answers 502 where API Gateway answers 401.
-func (s *Stack) MachineToken(ctx context.Context) (string, error) {
+func (s *Stack) MachineToken(ctx context.Context, scopes ...string) (string, error) {
 	machine := s.SignIn.Machine
 	config := clientcredentials.Config{
-		ClientID: machine.ClientID, ClientSecret: machine.Secret, TokenURL: s.metadata.Token, Scopes: machine.Scopes,
+		ClientID: machine.ClientID, ClientSecret: machine.Secret, TokenURL: s.metadata.Token, Scopes: scopes,
 		EndpointParams: url.Values{"resource": {string(s.resource())}},
 	}
 	token, err := config.Token(ctx)
@@ -157,7 +157,7 @@ func (s *Stack) MachineToken(ctx context.Context) (string, error) {
 	return token.AccessToken, nil
 }
 
-// TokenCommand is a line for a shell that does what MachineToken does, and leaves the token in the variable TOKEN.
+// TokenCommand is a line for a shell that gets a machine's token with all scopes, and leaves it in the variable TOKEN.
 func (s *Stack) TokenCommand() string {
 	machine := s.SignIn.Machine
 	return fmt.Sprintf(`TOKEN=$(curl -s %s -u %s:%s -d grant_type=client_credentials -d resource=%s -d 'scope=%s' |`+
