@@ -19,9 +19,10 @@ const pkceMethod = "S256"
 // metadata names it (MCP 2026-07-28, basic/authorization#refresh-tokens).
 const scopeOffline = "offline_access"
 
-// frontMetadata is the front document. Only what holds for the one client that can be registered here is in it. Members
-// whose values are the authorization server's are copied as they are; those from subject types on are there for clients
-// that check the document against OpenID's rules, in which they are required.
+// frontMetadata is the front document. Only what holds for the one client that can be registered here is in it, and how
+// programs with a secret of their own, which the operator has registered, authenticate at the token endpoint: some take
+// no other way than one that is named. Members whose values are the authorization server's are copied as they are; those
+// from subject types on are there for clients that check the document against OpenID's rules, in which they are required.
 // Sources: RFC 8414, section 2; OpenID Connect Discovery 1.0, section 3.
 type frontMetadata struct {
 	Issuer                string          `json:"issuer"`
@@ -70,7 +71,7 @@ func (ex *exchange) frontMetadata() {
 		ScopesSupported:       scopes,
 		ResponseTypes:         []string{responseTypeCode},
 		GrantTypes:            grantTypes,
-		TokenAuthMethods:      []string{authMethodNone},
+		TokenAuthMethods:      offered.authMethods(),
 		PKCEMethods:           []string{pkceMethod},
 		SubjectTypes:          offered.SubjectTypes,
 		IDTokenAlgorithms:     offered.IDTokenAlgorithms,
@@ -89,8 +90,20 @@ type offer struct {
 	PKCEMethods       []string        `json:"code_challenge_methods_supported"`
 	ResponseTypes     []string        `json:"response_types_supported"`
 	Scopes            []string        `json:"scopes_supported"`
+	AuthMethods       []string        `json:"token_endpoint_auth_methods_supported"`
 	SubjectTypes      json.RawMessage `json:"subject_types_supported"`
 	IDTokenAlgorithms json.RawMessage `json:"id_token_signing_alg_values_supported"`
+}
+
+// authMethods are that of the client which can be registered here, and those that the authorization server names.
+func (o offer) authMethods() []string {
+	methods := []string{authMethodNone}
+	for _, method := range o.AuthMethods {
+		if method != authMethodNone {
+			methods = append(methods, method)
+		}
+	}
+	return methods
 }
 
 // readOffer reads metadata and checks that a front of it would work. The error is errUnusable.

@@ -52,7 +52,8 @@ func TestFrontDocument(t *testing.T) {
 			"token_endpoint":"https://desk.auth.example/oauth2/token","jwks_uri":"https://pool.example/jwks.json",
 			"registration_endpoint":"https://mcp.example.com/oauth/register",` + scopes + `,
 			"response_types_supported":["code"],"grant_types_supported":["authorization_code","refresh_token"],
-			"token_endpoint_auth_methods_supported":["none"],"code_challenge_methods_supported":["S256"],
+			"token_endpoint_auth_methods_supported":["none","client_secret_basic","client_secret_post"],
+			"code_challenge_methods_supported":["S256"],
 			"subject_types_supported":["public"],"id_token_signing_alg_values_supported":["RS256"]}`
 	)
 	for name, test := range map[string]struct{ more, scopes string }{
