@@ -42,8 +42,8 @@ var runner string
 type Options struct {
 	// Root is the folder of the module, whose .patchbay keeps the distribution.
 	Root string
-	// Resource is the MCP server's canonical URI: the audience of all tokens. Keycloak takes no notice of "resource"; a
-	// mapper puts it there.
+	// Resource is the MCP server's canonical URI: the audience of all tokens with one of the scopes. Keycloak takes no
+	// notice of "resource"; a mapper puts it there.
 	Resource authorization.Resource
 	// Scopes are all that there are. A user gets those that are the user's roles, too.
 	Scopes []string

@@ -14,9 +14,7 @@ type object map[string]any
 const defaultSeconds = 300
 
 // Client scopes that every client has. A realm that brings client scopes of its own has none of Keycloak's, so they are
-// written down here as Keycloak has them; without basic a token has no subject and no auth_time. Basic also has the
-// audience: a client that registers with "scope" gets what it names there in the place of the realm's default scopes,
-// and keeps basic alone of those, so that an audience in a scope of its own would be missing from its tokens.
+// written down here as Keycloak has them; without basic a token has no subject and no auth_time.
 const (
 	basicScope = "basic"
 	acrScope   = "acr"
@@ -76,14 +74,17 @@ func clientScopes(o Options) []object {
 			mapper("auth_time", "oidc-usersessionmodel-note-mapper", object{
 				"user.session.note": "AUTH_TIME", "claim.name": "auth_time", "jsonType.label": "long",
 				"id.token.claim": "true",
-			}),
-			mapper("audience", "oidc-audience-mapper", object{"included.custom.audience": string(o.Resource)})),
+			})),
 		hidden(acrScope, mapper("acr", "oidc-acr-mapper", object{"id.token.claim": "true"})),
 	}
+	// The audience comes with each scope of the server. A default scope of its own would not do: a client that registers
+	// with "scope" gets what it names there in the place of the realm's default scopes, all but basic.
+	audience := mapper("audience", "oidc-audience-mapper", object{"included.custom.audience": string(o.Resource)})
 	for _, scope := range o.Scopes {
-		all = append(all, object{"name": scope, "protocol": "openid-connect", "attributes": object{
-			"include.in.token.scope": "true", "display.on.consent.screen": "true",
-		}})
+		all = append(all, object{
+			"name": scope, "protocol": "openid-connect", "protocolMappers": []object{audience},
+			"attributes": object{"include.in.token.scope": "true", "display.on.consent.screen": "true"},
+		})
 	}
 	return all
 }
