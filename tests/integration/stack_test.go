@@ -12,6 +12,7 @@ import (
 
 	"patchbay/scripts/localgateway"
 	"patchbay/scripts/localstack"
+	"patchbay/shared/authorization"
 	"patchbay/tests/integration/clients"
 )
 
@@ -22,13 +23,16 @@ var root = filepath.Join("..", "..")
 var required = os.Getenv("CI") != ""
 
 // Three stacks run for all tests: one with the fixture tools, one with the example tools, and one with the example
-// tools that lets in only callers whom it knows.
-var fixtures, examples, known *server
+// tools that lets in only callers whom it knows. Two more want tokens: one from an authorization server that has all
+// that MCP asks for, one from a server made like an Amazon Cognito user pool.
+var fixtures, examples, known, guarded, fronted *server
 
 // server is a running stack and what its functions logged.
 type server struct {
 	*localstack.Stack
 	log *logLines
+	// data is its data folder.
+	data string
 }
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -63,14 +67,38 @@ func run(m *testing.M) int {
 		defer started.Close()
 		*s.server = started
 	}
-	return m.Run()
+	defer tokens.server.Close()
+	for _, s := range []struct {
+		name, kind string
+		trusted    []authorization.Issuer
+		server     **server
+	}{
+		{"guarded", localstack.AuthGeneric, tokens.issuers(), &guarded},
+		{"fronted", localstack.AuthCognito, nil, &fronted},
+	} {
+		started, err := guard(context.Background(), s.name, s.kind, s.trusted...)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "starting the local stack:", err)
+			return 1
+		}
+		defer started.Close()
+		*s.server = started
+	}
+	code := m.Run()
+	for _, s := range []*server{guarded, fronted} {
+		if err := s.leaked(); err != nil {
+			fmt.Fprintln(os.Stderr, "reading the logs of the whole run:", err)
+			code = 1
+		}
+	}
+	return code
 }
 
 // dataOf is the data folder of one of the stacks.
 func dataOf(name string) string { return filepath.Join(root, ".patchbay", "integration", name) }
 
 func start(ctx context.Context, options localstack.Options) (*server, error) {
-	s := &server{log: &logLines{}}
+	s := &server{log: &logLines{}, data: options.Data}
 	options.Addr = "127.0.0.1:0"
 	options.Log = s.log.add
 	stack, err := localstack.Start(ctx, options)
