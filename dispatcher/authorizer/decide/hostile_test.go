@@ -223,6 +223,8 @@ func (a *attacks) claimsOf() {
 	a.claim("a beginning that is a text", "claims", "nbf", "soon")
 	a.claim("no client", "claims", "client_id", nil)
 	a.claim("a client that is a number", "claims", "client_id", 7)
+	a.claim("no subject", "claims", "sub", nil)
+	a.claim("an empty subject", "claims", "sub", "")
 	a.claim("a subject that is a number", "claims", "sub", 7)
 	a.claim("a huge subject", "claims", "sub", strings.Repeat("u", 513))
 	a.claim("scopes in a list", "claims", "scope", []string{"notes:read"})

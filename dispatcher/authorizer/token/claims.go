@@ -69,12 +69,14 @@ func (c claims) time(name string) (seconds float64, set, ok bool) {
 	return seconds, true, !math.IsInf(seconds, 0)
 }
 
-// identify says who calls. A machine that calls for itself is its client: its token names the client as subject, or no
-// subject (RFC 9068, section 2.2; principal.Principal).
+// identify says who calls. A machine that calls for itself is its client: its token names the client as subject
+// (RFC 9068, section 2.2; principal.Principal). A token without a subject, which that section demands, may be a person's
+// all the same, as from a Keycloak realm without the client scope "basic". Taken for its client's it would make one
+// caller of all who use that client, so it is refused.
 func identify(c claims, rules *rules, issuer *authorization.Issuer) (principal.Principal, Reason) {
 	who := principal.Principal{Issuer: issuer.URL}
 	var ok bool
-	if who.Subject, ok = c.text("sub"); !ok {
+	if who.Subject, ok = c.text("sub"); !ok || who.Subject == "" {
 		return who, ReasonClaims
 	}
 	for _, name := range rules.client {

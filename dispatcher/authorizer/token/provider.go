@@ -1,7 +1,6 @@
 package token
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -22,7 +21,8 @@ type rules struct {
 	kind func(claims, *authorization.Issuer) Reason
 }
 
-// providers are the rules of each. A product's own sources, all read in November 2026, are named beside it.
+// providers are the rules of each, by the product's own sources, which are named beside it. docs/authorization.md says
+// what was tried with the product itself.
 var providers = map[authorization.Provider]*rules{
 	// RFC 9068: the type of the header tells an access token from everything else, and the claims are those of section
 	// 2.2.
@@ -193,7 +193,7 @@ func (r *rules) granted(c claims) ([]string, bool) {
 		if text, ok := c.text(name); ok {
 			return valid(strings.Split(text, " ")), true
 		}
-		if name == "scope" || json.RawMessage(raw)[0] != '[' {
+		if name == "scope" || raw[0] != '[' {
 			return nil, false
 		}
 		list, ok := c.texts(name)

@@ -137,8 +137,8 @@ func TestGeneric(t *testing.T) {
 
 	machine := principal.Principal{ClientID: "c-1"}
 	f.takes("a machine", header(), with(least, "sub", "c-1"), machine)
-	f.takes("a machine without a subject", header(), with(least, "sub", nil), machine)
 	f.takes("a client named by azp", header(), with(least, "client_id", nil, "azp", "c-1"), few)
+	f.refuses("nobody, who could be anybody", header(), with(least, "sub", nil), token.ReasonClaims)
 }
 
 // Cognito: "Understanding the access token" in the developer guide.
@@ -169,7 +169,7 @@ func TestCognito(t *testing.T) {
 	f.takes("a machine", head, claims{
 		"sub": "1example23456789", "token_use": "access", "scope": "tools/notes:read", "auth_time": now, "iss": person["iss"],
 		"exp": now + 3600, "iat": now, "version": 2, "jti": "j", "client_id": "1example23456789",
-	}, principal.Principal{ClientID: "1example23456789", AuthTime: now, Scopes: []string{"notes:read"}})
+	}, principal.Principal{ClientID: "1example23456789", Scopes: []string{"notes:read"}})
 
 	f.refuses("bound to another resource", head, with(person, "aud", "https://other.example/mcp"), token.ReasonAudience)
 	f.refuses("of a client that is not named", head, with(person, "client_id", "2"), token.ReasonAudience)
@@ -305,6 +305,7 @@ func TestKeycloak(t *testing.T) {
 		principal.Principal{Subject: "5ab1", ClientID: "robot", Scopes: []string{"notes:read"}, ACR: "1"})
 	f.refuses("without a mapper, of another client", head, with(person, "aud", nil, "azp", "other"), token.ReasonAudience)
 	f.refuses("for the account alone", head, with(person, "aud", "account"), token.ReasonAudience)
+	f.refuses("of a realm without the scope basic", head, with(person, "sub", nil), token.ReasonClaims)
 	for _, kind := range []any{"ID", "Refresh", "Offline", "Logout", "DPoP", "bearer", "", nil, 7} {
 		f.refuses(fmt.Sprintf("typ %v", kind), head, with(person, "typ", kind), token.ReasonKind)
 	}
