@@ -224,13 +224,23 @@ func TestHandles(t *testing.T) {
 	without := New(s.Config)
 	s.Authorization = newServer(t, fronted).Authorization
 	with := New(s.Config)
-	for path, front := range map[string]bool{
+	// The gateway opens what the configuration says, which must be what is served.
+	for _, path := range s.Authorization.PublicPaths() {
+		if !with.Handles(path) {
+			t.Errorf("%s is open and not handled", path)
+		}
+	}
+	public := map[string]bool{
 		"/.well-known/oauth-protected-resource":     false,
 		"/.well-known/oauth-protected-resource/mcp": false,
 		"/.well-known/oauth-authorization-server":   true,
 		"/.well-known/openid-configuration":         true,
 		"/oauth/register":                           true,
-	} {
+	}
+	if open := len(s.Authorization.PublicPaths()); open != len(public) {
+		t.Errorf("%d addresses are open, and %d handled", open, len(public))
+	}
+	for path, front := range public {
 		for _, at := range []string{path, "/prod" + path} {
 			if !with.Handles(at) || without.Handles(at) == front {
 				t.Errorf("%s: with a front %v, without %v", at, with.Handles(at), without.Handles(at))

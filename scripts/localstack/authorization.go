@@ -206,12 +206,7 @@ func (s *Stack) routes() []localgateway.Route {
 	if !s.protected() {
 		return routes
 	}
-	open := []string{authorization.ResourceMetadataPath, authorization.ResourceMetadataPath + Path}
-	if s.Authorization.Front != nil {
-		open = append(open, authorization.ServerMetadataPath, authorization.OpenIDMetadataPath,
-			authorization.RegistrationPath)
-	}
-	for _, path := range open {
+	for _, path := range s.Authorization.PublicPaths() {
 		routes = append(routes, localgateway.Route{Path: path, Open: true})
 	}
 	return routes

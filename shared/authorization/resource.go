@@ -17,6 +17,17 @@ const (
 	RegistrationPath     = "/oauth/register"
 )
 
+// PublicPaths are the addresses, below the same base as the endpoint, at which clients learn how to get a token, and so
+// need none: the resource metadata, for clients that know the endpoint's path and for those that do not, and with a front
+// what stands in for the authorization server.
+func (c *Config) PublicPaths() []string {
+	paths := []string{ResourceMetadataPath, ResourceMetadataPath + EndpointPath}
+	if c.Front != nil {
+		paths = append(paths, ServerMetadataPath, OpenIDMetadataPath, RegistrationPath)
+	}
+	return paths
+}
+
 // Resource is the server's canonical URI: the URL of its MCP endpoint, without a slash at the end. It is what
 // "resource" says in an authorization request, and a token's audience. Source: RFC 8707, section 2.
 type Resource string

@@ -105,7 +105,7 @@ func (a *api) guard(endpoint awsapigateway.IResource, to awsapigateway.Integrati
 	// that has a name of its own stays by itself.
 	preflight.Node().DefaultChild().(awsapigateway.CfnMethod).SetOperationName(jsii.String("Preflight"))
 	explainPublic(preflight)
-	for _, path := range props.guard.publicPaths() {
+	for _, path := range props.guard.config.PublicPaths() {
 		explainPublic(open(a.rest.Root().ResourceForPath(jsii.String(path)), "ANY", to))
 	}
 	a.countFailures()

@@ -63,18 +63,3 @@ func (g *guard) responses(stage *settings.Stage) gatewayresponse.Options {
 		Challenge: g.challenge, Computed: g.config.Challenge == authorization.ChallengeComputed, CrossOrigin: true,
 	}
 }
-
-// publicPaths are the addresses below the same base as the endpoint where nobody needs a token.
-func (g *guard) publicPaths() []string {
-	if g == nil {
-		return nil
-	}
-	paths := []string{
-		authorization.ResourceMetadataPath, authorization.ResourceMetadataPath + authorization.EndpointPath,
-	}
-	if g.config.Front != nil {
-		paths = append(paths, authorization.ServerMetadataPath, authorization.OpenIDMetadataPath,
-			authorization.RegistrationPath)
-	}
-	return paths
-}
