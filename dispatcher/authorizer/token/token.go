@@ -141,6 +141,11 @@ func (v *Verifier) principal(parsed *parsedToken, issuer *authorization.Issuer) 
 		return principal.Principal{}, parsed.refuse(reason)
 	}
 	who.Scopes = v.config.Expand(granted)
+	if who.Subject == "" {
+		// A machine has not signed in, whatever its token says: Cognito's has an auth_time, which is when it was issued.
+		who.ACR = ""
+		return who, nil
+	}
 	who.AuthTime = v.authTime(parsed.claims)
 	return who, nil
 }

@@ -137,6 +137,7 @@ func TestGeneric(t *testing.T) {
 
 	machine := principal.Principal{ClientID: "c-1"}
 	f.takes("a machine", header(), with(least, "sub", "c-1"), machine)
+	f.takes("a machine that has signed in", header(), with(least, "sub", "c-1", "auth_time", now, "acr", "1"), machine)
 	f.takes("a client named by azp", header(), with(least, "client_id", nil, "azp", "c-1"), few)
 	f.refuses("nobody, who could be anybody", header(), with(least, "sub", nil), token.ReasonClaims)
 }
