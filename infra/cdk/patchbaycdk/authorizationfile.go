@@ -4,9 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -41,11 +39,8 @@ func (p *project) addAuthorization() error {
 	made := withAuthorization{packages: p.packages, programs: map[string]string{}}
 	for _, pkg := range []string{dispatcherPackage, authorizerPackage} {
 		dir := filepath.Join(p.buildDir(), p.arch(), "authorized-"+hex.EncodeToString(sum[:8]), filepath.Base(pkg))
-		if err := linkFiles(p.packages.Program(pkg), dir); err != nil {
+		if err := addFile(p.packages.Program(pkg), dir, text); err != nil {
 			return fmt.Errorf("packaging %s: %w", pkg, err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, authorizationFile), text, 0o644); err != nil {
-			return fmt.Errorf("writing the authorization configuration: %w", err)
 		}
 		made.programs[pkg] = dir
 	}
@@ -53,30 +48,33 @@ func (p *project) addAuthorization() error {
 	return nil
 }
 
-// linkFiles makes dir have the files of a package, which take no room of their own there. Each is replaced in one step,
-// since another synthesis may read them.
-func linkFiles(pkg, dir string) error {
+// addFile makes dir a package with the configuration in it. Its other files take no room of their own. Everything is
+// replaced in one step, and made beside the folder, since another synthesis may be reading it.
+func addFile(pkg, dir string, configuration []byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	staging, err := os.MkdirTemp(filepath.Dir(dir), ".staging-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(staging)
+	if err := os.WriteFile(filepath.Join(staging, authorizationFile), configuration, 0o644); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(pkg)
 	if err != nil {
 		return err
 	}
+	names := []string{authorizationFile}
 	for _, entry := range entries {
-		target := filepath.Join(dir, entry.Name())
-		fresh := target + ".new"
-		if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Link(filepath.Join(pkg, entry.Name()), filepath.Join(staging, entry.Name())); err != nil {
 			return err
 		}
-		if err := os.Link(filepath.Join(pkg, entry.Name()), fresh); err != nil {
-			return err
-		}
-		if err := os.Rename(fresh, target); err != nil {
-			return err
-		}
-		// Where both are the same file already, a rename leaves the new name.
-		if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		names = append(names, entry.Name())
+	}
+	for _, name := range names {
+		if err := os.Rename(filepath.Join(staging, name), filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
