@@ -74,8 +74,10 @@ type Options struct {
 
 // The keys of an authorizer's context that a computed 403 reads.
 const (
+	// ContextChallenge is the whole value of WWW-Authenticate.
 	ContextChallenge = "challenge"
-	ContextScope     = "scope"
+	// ContextScope has the scopes that the call needs, as clients ask for them, separated by spaces.
+	ContextScope = "scope"
 )
 
 // authorizerContext is how mapping expressions and templates name the authorizer's context.

@@ -33,6 +33,7 @@ import (
 	"patchbay/shared/access"
 	"patchbay/shared/authorization"
 	"patchbay/shared/contract"
+	"patchbay/shared/gatewayresponse"
 	"patchbay/shared/principal"
 	"patchbay/shared/registry"
 )
@@ -45,14 +46,6 @@ var errUndecided = errors.New("the request could not be authorized")
 
 // lookupTime bounds the look at the catalogue, without which a request is let through to the dispatcher's own look.
 const lookupTime = 2 * time.Second
-
-// Keys of the context of a denial.
-const (
-	// ContextChallenge is the whole value of the 403's WWW-Authenticate.
-	ContextChallenge = "challenge"
-	// ContextScope are the scopes that the call needs, as clients ask for them, separated by spaces.
-	ContextScope = "scope"
-)
 
 // Policy is an answer to API Gateway.
 type Policy = events.APIGatewayCustomAuthorizerResponse
@@ -180,7 +173,8 @@ func (d *Decider) deny(
 	}
 	policy.PolicyDocument.Statement[0].Effect = "Deny"
 	policy.Context = map[string]any{
-		ContextChallenge: challenge.String(), ContextScope: strings.Join(challenge.Scopes, " "),
+		gatewayresponse.ContextChallenge: challenge.String(),
+		gatewayresponse.ContextScope:     strings.Join(challenge.Scopes, " "),
 	}
 	return policy
 }
