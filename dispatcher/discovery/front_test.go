@@ -110,6 +110,8 @@ func TestWhatCannotBeFronted(t *testing.T) {
 		"http token endpoint":       {`,"token_endpoint":"http://login.example.com/t"`, "token_endpoint"},
 		"no token endpoint":         {`,"token_endpoint":""`, "token_endpoint"},
 		"http keys":                 {`,"jwks_uri":"http://login.example.com/k"`, "jwks_uri"},
+		"endpoint on this machine":  {`,"authorization_endpoint":"https://localhost/a"`, "authorization_endpoint"},
+		"keys on this machine":      {`,"jwks_uri":"http://127.0.0.1:9001/k"`, "jwks_uri"},
 		"nonsense":                  {`,"scopes_supported":"all"`, "decoding"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -113,20 +113,21 @@ func (i *Issuer) checkURLs(p *problems, path string) {
 }
 
 // CheckAddress says what is wrong with an address of the issuer's, of its keys or of another endpoint, written here or
-// in the issuer's own metadata document; nil when it may be used. Where the issuer itself is on the loopback address of
-// a development machine, the address may be under another name of that machine, as containers see it.
+// in the issuer's own metadata document; nil when it may be used. It is of https. Where the issuer itself is on the
+// loopback address of a development machine, and of http, the address may be so, too, under whatever name that machine
+// has, as containers see it. An issuer elsewhere leads to no loopback address: there Lambda hands a function its
+// invocations.
 func (i *Issuer) CheckAddress(address string) error {
 	u, err := parseURL(address)
 	if err != nil {
 		return err
 	}
-	if u.secure() {
+	issuer, err := parseURL(i.URL)
+	local := err == nil && issuer.loopback()
+	if u.Scheme == "https" && (local || !u.loopback()) || local && issuer.Scheme == "http" {
 		return nil
 	}
-	if issuer, err := parseURL(i.URL); err == nil && issuer.Scheme == "http" && issuer.loopback() {
-		return nil
-	}
-	return fmt.Errorf("%q; allowed: https, or http on a loopback address such as http://localhost:8080", address)
+	return fmt.Errorf("%q; allowed: https, not on a loopback address; http where the issuer is on one", address)
 }
 
 // httpURL is an absolute http or https URL.

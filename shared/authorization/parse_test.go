@@ -117,6 +117,8 @@ func TestParseRefuses(t *testing.T) {
 		{"quote", `{"issuers":[{"issuer":"https://i.example/'"}]}`, "without spaces and quotes"},
 		{"user", `{"issuers":[{"issuer":"https://u:secret@i.example"}]}`, "the URL has a user or password"},
 		{"keys over http", issuer(`,"jwksUri":"http://i.example/keys"`), "issuers[0].jwksUri: \"http://i.example/keys\""},
+		{"keys on this machine", issuer(`,"jwksUri":"http://127.0.0.1:9001/2018-06-01/runtime/invocation/next"`),
+			"not on a loopback address"},
 		{"keys in a file", issuer(`,"jwksUri":"file:///keys"`), "issuers[0].jwksUri"},
 		{"provider", issuer(`,"provider":"cognit"`), "allowed: [generic cognito entra auth0 okta keycloak]"},
 		{"no algorithms", issuer(`,"algorithms":[]`), "no signature algorithm is taken"},
