@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"patchbay/shared/contract"
 )
 
 // maxLeewaySeconds is where clocks are wrong, not different.
@@ -89,7 +91,7 @@ func (i *Issuer) check(p *problems, path string) {
 		p.add(path+".scopePrefix", "missing beside clientIds: a token that names no audience is only known to be meant "+
 			`for this server by a scope with the server's own prefix, as in "tools/"`)
 	}
-	if i.ScopePrefix != "" && !IsScope(i.ScopePrefix) {
+	if i.ScopePrefix != "" && !contract.IsScope(i.ScopePrefix) {
 		p.add(path+".scopePrefix", "%q cannot begin a scope; allowed: %s", i.ScopePrefix, scopeForm)
 	}
 }
@@ -146,7 +148,7 @@ func parseURL(text string) (httpURL, error) {
 	if strings.Contains(text, "#") || u.ForceQuery {
 		return httpURL{}, fmt.Errorf("%q has a fragment, or a ? with nothing after it", text)
 	}
-	if !IsScope(text) || u.Scheme+"://" != text[:min(len(u.Scheme)+3, len(text))] {
+	if !plain(text) || u.Scheme+"://" != text[:min(len(u.Scheme)+3, len(text))] {
 		return httpURL{}, fmt.Errorf("%q is not written as URLs are: ASCII without spaces and quotes, the scheme in lower "+
 			"case", text)
 	}
@@ -192,7 +194,7 @@ func (c *Config) checkFront(p *problems) {
 // the former wants a domain's name in the scheme; applications that people use have none in theirs.
 func checkRedirectURI(text string) error {
 	u, err := url.Parse(text)
-	if err != nil || !IsScope(text) || !scheme.MatchString(u.Scheme) || strings.Contains(text, "*") {
+	if err != nil || !plain(text) || !scheme.MatchString(u.Scheme) || strings.Contains(text, "*") {
 		return fmt.Errorf("%q is no redirect URI; it is compared as a whole, so it is written in full", text)
 	}
 	if strings.Contains(text, "#") {
@@ -211,6 +213,10 @@ func checkRedirectURI(text string) error {
 	return nil
 }
 
+// plain reports whether nothing in a text would end it where it is quoted, as in a challenge: a URL has to be of the
+// characters of scopes.
+func plain(text string) bool { return contract.IsScope(text) }
+
 func checkTexts(p *problems, path string, texts []string) {
 	for i, text := range texts {
 		if strings.TrimSpace(text) == "" {
@@ -219,24 +225,13 @@ func checkTexts(p *problems, path string, texts []string) {
 	}
 }
 
-// scopeForm tells people what IsScope takes.
+// scopeForm tells people what contract.IsScope takes.
 const scopeForm = "printable ASCII without spaces, quotes and backslashes"
 
 func checkScopes(p *problems, path string, scopes []string) {
 	for _, scope := range scopes {
-		if !IsScope(scope) {
+		if !contract.IsScope(scope) {
 			p.add(path, "%q is no scope; allowed: %s", scope, scopeForm)
 		}
 	}
-}
-
-// IsScope reports whether s is a scope-token (RFC 6749, section 3.3) without a single quote, which would end the fixed
-// value of a header in API Gateway's response parameters.
-func IsScope(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] == '"' || s[i] == '\\' || s[i] == '\'' || s[i] > '~' {
-			return false
-		}
-	}
-	return s != ""
 }

@@ -52,7 +52,7 @@ func (c *checker) checkStepUp(s *StepUp) {
 	if !c.has("contract", "stepUp", "acr") && !c.has("contract", "stepUp", "maxAgeSeconds") {
 		c.report("step-up", pointer, `"acr", "maxAgeSeconds" or both`, "the step-up demands nothing")
 	}
-	if c.has("contract", "stepUp", "acr") && !isScope(s.ACR) {
+	if c.has("contract", "stepUp", "acr") && !IsScope(s.ACR) {
 		c.report("step-up", pointer+"/acr", "one value without spaces, quotes or backslashes", "%q is no acr value", s.ACR)
 	}
 	if c.has("contract", "stepUp", "maxAgeSeconds") {
@@ -63,7 +63,7 @@ func (c *checker) checkStepUp(s *StepUp) {
 func (c *checker) checkPermissions(k *Contract) {
 	const pointer = "/contract/permissions"
 	for i, scope := range k.Permissions {
-		if !isScope(scope) {
+		if !IsScope(scope) {
 			c.report("scope-syntax", item(pointer, i), "printable ASCII without spaces, quotes and backslashes",
 				"%q is no OAuth scope", scope)
 		}
@@ -75,9 +75,9 @@ func (c *checker) checkPermissions(k *Contract) {
 	}
 }
 
-// isScope reports whether s is a scope-token (RFC 6749, section 3.3) without a single quote, which would end the fixed
+// IsScope reports whether s is a scope-token (RFC 6749, section 3.3) without a single quote, which would end the fixed
 // header value that names it in API Gateway's response parameters.
-func isScope(s string) bool {
+func IsScope(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] == '"' || s[i] == '\'' || s[i] == '\\' || s[i] > '~' {
 			return false

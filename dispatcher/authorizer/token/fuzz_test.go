@@ -12,6 +12,7 @@ import (
 	"patchbay/dispatcher/authorizer/jwks"
 	"patchbay/dispatcher/authorizer/token"
 	"patchbay/shared/authorization"
+	"patchbay/shared/contract"
 )
 
 // Whatever an issuer signs, what gets in is meant for this server, names somebody, and is of that issuer; and whatever
@@ -65,7 +66,7 @@ func FuzzVerify(f *testing.F) {
 			t.Errorf("%s is %+v", claims, who)
 		}
 		for _, scope := range who.Scopes {
-			if !authorization.IsScope(scope) {
+			if !contract.IsScope(scope) {
 				t.Errorf("%s grants %q", claims, scope)
 			}
 		}

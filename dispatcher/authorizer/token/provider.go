@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"patchbay/shared/authorization"
+	"patchbay/shared/contract"
 )
 
 // rules are how a provider's access tokens are told from its other tokens, and where they say what.
@@ -203,7 +204,7 @@ func (r *rules) granted(c claims) ([]string, bool) {
 }
 
 func valid(scopes []string) []string {
-	return slices.DeleteFunc(scopes, func(scope string) bool { return !authorization.IsScope(scope) })
+	return slices.DeleteFunc(scopes, func(scope string) bool { return !contract.IsScope(scope) })
 }
 
 // withRoles adds Entra's application roles, which are what an application that calls for itself may. A person's roles
