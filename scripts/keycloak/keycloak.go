@@ -53,7 +53,7 @@ type Options struct {
 	AccessTokenSeconds int
 	// Progress gets a line when something is installed; nil drops it.
 	Progress io.Writer
-	// Log gets what Keycloak prints; nil drops it.
+	// Log gets what Keycloak prints, a line for each sign-in and each token among it; nil drops it.
 	Log io.Writer
 }
 
@@ -133,7 +133,8 @@ func (s *Server) command(distribution, java string, address *net.TCPAddr) *exec.
 	cmd := exec.Command("sh", "-c", runner, "run.sh", origin+"/realms/"+realmName,
 		filepath.Join(distribution, "bin", "kc.sh"), "-Dkc.home.dir="+s.home, "start", "--optimized", "--import-realm",
 		"--cache=local", "--http-enabled=true", "--http-host="+address.IP.String(),
-		fmt.Sprint("--http-port=", address.Port), "--hostname="+origin, "--log-level=warn")
+		fmt.Sprint("--http-port=", address.Port), "--hostname="+origin,
+		"--log-level=warn,org.keycloak.events:info", "--spi-events-listener--jboss-logging--success-level=info")
 	cmd.Env = append(cmd.Environ(), "JAVA="+java, "JAVA_OPTS_KC_HEAP="+heap)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd

@@ -105,6 +105,10 @@ func mapper(name, kind string, config object) object {
 	return object{"name": name, "protocol": "openid-connect", "protocolMapper": kind, "config": all}
 }
 
+// offlineRole is what somebody needs whose clients ask for offline_access, which Keycloak's metadata names and which MCP
+// clients ask for then. Keycloak itself gives it to everybody who is not imported.
+const offlineRole = "offline_access"
+
 // people have what the realm's profile demands, so that nobody is asked to complete it at the first sign-in.
 func people(users []localauth.User) []object {
 	var all []object
@@ -113,7 +117,7 @@ func people(users []localauth.User) []object {
 			"id": user.Name, "username": user.Name, "enabled": true, "emailVerified": true,
 			"email": user.Name + "@example.com", "firstName": user.Name, "lastName": "Example",
 			"credentials": []object{{"type": "password", "value": user.Password, "temporary": false}},
-			"realmRoles":  user.Scopes,
+			"realmRoles":  append([]string{offlineRole}, user.Scopes...),
 		})
 	}
 	return all
