@@ -21,8 +21,8 @@ const scopeOffline = "offline_access"
 
 // frontMetadata is the front document. Only what holds for the one client that can be registered here is in it, and how
 // programs with a secret of their own, which the operator has registered, authenticate at the token endpoint: some take
-// no other way than one that is named. Members whose values are the authorization server's are copied as they are; those
-// from subject types on are there for clients that check the document against OpenID's rules, in which they are required.
+// no other way than one that is named. Members whose values are the authorization server's are copied as they are.
+// Those from subject types on are there for clients that check the document by OpenID's rules, which require them.
 // Sources: RFC 8414, section 2; OpenID Connect Discovery 1.0, section 3.
 type frontMetadata struct {
 	Issuer                string          `json:"issuer"`

@@ -105,7 +105,7 @@ func mapper(name, kind string, config object) object {
 	return object{"name": name, "protocol": "openid-connect", "protocolMapper": kind, "config": all}
 }
 
-// offlineRole is what somebody needs whose clients ask for offline_access, which Keycloak's metadata names and which MCP
+// offlineRole is what somebody needs whose clients ask for offline_access, which Keycloak's metadata names and MCP
 // clients ask for then. Keycloak itself gives it to everybody who is not imported.
 const offlineRole = "offline_access"
 

@@ -111,7 +111,7 @@ func challengeOf(got answer) (map[string]string, error) {
 	return nil, fmt.Errorf("WWW-Authenticate: %s, which is no Bearer challenge", value)
 }
 
-// staticAdvice is what helps where the challenge that an authorizer computed is lost or spoiled: the 403's alone is one.
+// staticAdvice is what helps where a challenge that an authorizer computed is lost or spoiled: the 403's alone is one.
 func staticAdvice(got answer) string {
 	if got.status != http.StatusForbidden {
 		return ""

@@ -18,8 +18,8 @@ const (
 )
 
 // PublicPaths are the addresses, below the same base as the endpoint, at which clients learn how to get a token, and so
-// need none: the resource metadata, for clients that know the endpoint's path and for those that do not, and with a front
-// what stands in for the authorization server.
+// need none: the resource metadata, for clients that know the endpoint's path and for those that do not, and with a
+// front what stands in for the authorization server.
 func (c *Config) PublicPaths() []string {
 	paths := []string{ResourceMetadataPath, ResourceMetadataPath + EndpointPath}
 	if c.Front != nil {

@@ -16,8 +16,8 @@ import (
 	"patchbay/shared/authorization"
 )
 
-// tokens gives out access tokens with whatever claims a test wants, beside the authorization servers that people sign in
-// at. The guarded stack trusts it.
+// tokens gives out access tokens with whatever claims a test wants, beside the authorization servers that people sign
+// in at. The guarded stack trusts it.
 var tokens = newTokenIssuer()
 
 type tokenIssuer struct {

@@ -70,9 +70,9 @@ func (c claims) time(name string) (seconds float64, set, ok bool) {
 }
 
 // identify says who calls. A machine that calls for itself is its client: its token names the client as subject
-// (RFC 9068, section 2.2; principal.Principal). A token without a subject, which that section demands, may be a person's
-// all the same, as from a Keycloak realm without the client scope "basic". Taken for its client's it would make one
-// caller of all who use that client, so it is refused.
+// (RFC 9068, section 2.2; principal.Principal). A token without a subject, which that section demands, may still be a
+// person's, as from a Keycloak realm without the client scope "basic". Taken for its client's it would make one caller
+// of all who use that client, so it is refused.
 func identify(c claims, rules *rules, issuer *authorization.Issuer) (principal.Principal, Reason) {
 	who := principal.Principal{Issuer: issuer.URL}
 	var ok bool

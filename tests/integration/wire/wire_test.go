@@ -87,7 +87,8 @@ expect 200`
 
 func TestVariablesAreFilledIn(t *testing.T) {
 	t.Parallel()
-	step := onlyStep(t, "case a\nspec s\nhttp GET\nat /other?token=${token}\nheader Authorization: Bearer ${token}\nexpect 200")
+	step := onlyStep(t, "case a\nspec s\nhttp GET\nat /other?token=${token}\n"+
+		"header Authorization: Bearer ${token}\nexpect 200")
 	got, err := step.request("http://127.0.0.1:1/mcp", map[string]any{"token": "t0k", "number": 1})
 	if err != nil {
 		t.Fatal(err)
