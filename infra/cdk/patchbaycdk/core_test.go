@@ -41,7 +41,7 @@ func (s sources) write() string {
 	if err != nil {
 		panic(err)
 	}
-	temporary = append(temporary, dir)
+	removeLater(dir)
 	for name, text := range s {
 		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -55,7 +55,16 @@ func (s sources) write() string {
 }
 
 // temporary are the folders that TestMain removes: what is synthesized once outlives the test that wanted it first.
-var temporary []string
+var (
+	temporary   []string
+	temporaryMu sync.Mutex
+)
+
+func removeLater(dir string) {
+	temporaryMu.Lock()
+	defer temporaryMu.Unlock()
+	temporary = append(temporary, dir)
+}
 
 // onePackage stands for every function's package, so that nothing is built.
 type onePackage string
