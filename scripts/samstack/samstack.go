@@ -27,6 +27,7 @@ import (
 	"patchbay/scripts/smtpsink"
 	"patchbay/scripts/standins"
 	"patchbay/shared/handle"
+	"patchbay/shared/issuer"
 	"patchbay/shared/ledger"
 	"patchbay/shared/registry"
 )
@@ -94,7 +95,7 @@ type Stack struct {
 	// SignIn is the authorization server; nil without Options.Auth.
 	SignIn *localauth.Server
 
-	metadata  serverMetadata // of SignIn
+	metadata  *issuer.Metadata // of SignIn
 	options   Options
 	sam       string // the program
 	modules   string // the folder node_modules

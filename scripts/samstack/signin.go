@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"patchbay/scripts/localauth"
 	"patchbay/shared/authorization"
 	"patchbay/shared/contract"
+	"patchbay/shared/issuer"
 )
 
 // authorizationFile is what the CDK app reads of whose tokens are taken, in the data folder.
@@ -57,10 +57,10 @@ func (s *Stack) startAuthorizationServer(ctx context.Context) error {
 		<-s.SignIn.Done()
 		s.end("the authorization server ended")
 	}()
-	if s.metadata, err = readMetadata(ctx, s.SignIn.Issuer); err != nil {
+	config := s.SignIn.Authorization()
+	if s.metadata, err = issuer.Discover(ctx, issuer.Client(nil), &config.Issuers[0]); err != nil {
 		return err
 	}
-	config := s.SignIn.Authorization()
 	if config.Issuers[0].JWKSURI, err = s.keysForContainers(); err != nil {
 		return err
 	}
@@ -82,38 +82,11 @@ func (s *Stack) scopes() ([]string, error) {
 	return slices.Sorted(maps.Keys(scopes)), nil
 }
 
-// serverMetadata is what is needed of an authorization server's metadata. Source: RFC 8414, section 2.
-type serverMetadata struct {
-	Token string `json:"token_endpoint"`
-	Keys  string `json:"jwks_uri"`
-}
-
-func readMetadata(ctx context.Context, issuer string) (serverMetadata, error) {
-	var read serverMetadata
-	address := issuer + authorization.OpenIDMetadataPath
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return read, fmt.Errorf("asking for %s: %w", address, err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return read, fmt.Errorf("asking for %s: %w", address, err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return read, fmt.Errorf("asking for %s: %s", address, response.Status)
-	}
-	if err := json.NewDecoder(response.Body).Decode(&read); err != nil {
-		return read, fmt.Errorf("decoding %s: %w", address, err)
-	}
-	return read, nil
-}
-
 // keysForContainers is where containers find the issuer's keys.
 func (s *Stack) keysForContainers() (string, error) {
-	keys, err := url.Parse(s.metadata.Keys)
+	keys, err := url.Parse(s.metadata.JWKSURI)
 	if err != nil || keys.Host == "" {
-		return "", fmt.Errorf("the authorization server's keys are at %q, which is no URL", s.metadata.Keys)
+		return "", fmt.Errorf("the authorization server's keys are at %q, which is no URL", s.metadata.JWKSURI)
 	}
 	keys.Host = s.toContainers(keys.Host)
 	return keys.String(), nil
@@ -147,7 +120,7 @@ func (s *Stack) signInAddress() string {
 func (s *Stack) MachineToken(ctx context.Context, scopes ...string) (string, error) {
 	machine := s.SignIn.Machine
 	config := clientcredentials.Config{
-		ClientID: machine.ClientID, ClientSecret: machine.Secret, TokenURL: s.metadata.Token, Scopes: scopes,
+		ClientID: machine.ClientID, ClientSecret: machine.Secret, TokenURL: s.metadata.TokenEndpoint, Scopes: scopes,
 		EndpointParams: url.Values{"resource": {string(s.resource())}},
 	}
 	token, err := config.Token(ctx)
@@ -162,5 +135,5 @@ func (s *Stack) TokenCommand() string {
 	machine := s.SignIn.Machine
 	return fmt.Sprintf(`TOKEN=$(curl -s %s -u %s:%s -d grant_type=client_credentials -d resource=%s -d 'scope=%s' |`+
 		` sed 's/.*"access_token":"\([^"]*\)".*/\1/')`,
-		s.metadata.Token, machine.ClientID, machine.Secret, s.resource(), strings.Join(machine.Scopes, " "))
+		s.metadata.TokenEndpoint, machine.ClientID, machine.Secret, s.resource(), strings.Join(machine.Scopes, " "))
 }

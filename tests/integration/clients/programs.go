@@ -173,8 +173,8 @@ func (i inspectorSession) request(ctx context.Context, result any, options ...st
 }
 
 // attended gives the program a person: the Inspector signs in only where it may open a browser, and asks on the
-// terminal before it wants more scopes. The browser that it opens is none; the person reads the URL that it prints, too.
-// Tokens are kept in a file, since there is no keychain where tests run.
+// terminal before it wants more scopes. The browser that it opens is none; the person reads the URL that it prints,
+// too. Tokens are kept in a file, since there is no keychain where tests run.
 func (i inspectorSession) attended(p process) process {
 	p.env = append(p.env, "MCP_AUTO_OPEN_ENABLED=true", "BROWSER=true", "MCP_INSPECTOR_SECRET_STORE=file")
 	p.input = []byte("y\n")
