@@ -40,6 +40,13 @@ func TestSAM(t *testing.T) {
 		t.Run("events", func(t *testing.T) { samEvents(t, stack) })
 		t.Run("commands", func(t *testing.T) { samCommands(t, stack, host) })
 	})
+	t.Run("tokens", func(t *testing.T) {
+		stack := startSAM(t, host, "sam-tokens", filepath.Join(root, "functions"), func(o *samstack.Options) {
+			o.Auth, o.AuthAddr = true, "127.0.0.1:0"
+		})
+		t.Parallel()
+		samTokens(t, stack, host)
+	})
 	t.Run("fixtures", func(t *testing.T) {
 		stack := startSAM(t, host, "sam-fixtures", filepath.Join(root, "tests", "integration", "functions"))
 		t.Parallel()
@@ -112,7 +119,9 @@ func baseImages(t *testing.T, engine *docker.Engine) error {
 	return nil
 }
 
-func startSAM(t *testing.T, host, name, functions string) *samstack.Stack {
+func startSAM(
+	t *testing.T, host, name, functions string, change ...func(*samstack.Options),
+) *samstack.Stack {
 	t.Helper()
 	data := dataOf(name)
 	// What an earlier run recorded would be replayed.
@@ -120,10 +129,14 @@ func startSAM(t *testing.T, host, name, functions string) *samstack.Stack {
 		t.Fatal(err)
 	}
 	log := &logLines{}
-	stack, err := samstack.Start(t.Context(), samstack.Options{
+	options := samstack.Options{
 		Root: root, Functions: functions, Data: data, Addr: "127.0.0.1:0", LambdaAddr: "127.0.0.1:0", DockerHost: host,
 		Log: log.add,
-	})
+	}
+	for _, each := range change {
+		each(&options)
+	}
+	stack, err := samstack.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,12 +224,8 @@ func samCommands(t *testing.T, stack *samstack.Stack, host string) {
 	link(t, filepath.Dir(stack.EnvironmentFile()), filepath.Join(dir, ".patchbay", "sam"))
 	run := func(args ...string) string {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "sam"), args...)
+		cmd := samCommand(t, bin, host, args...)
 		cmd.Dir = dir
-		cmd.Env = append(cmd.Environ(), "SAM_CLI_TELEMETRY=0")
-		if host != "" {
-			cmd.Env = append(cmd.Env, "DOCKER_HOST="+host)
-		}
 		var log bytes.Buffer
 		cmd.Stderr = &log
 		output, err := cmd.Output()
@@ -232,6 +241,17 @@ func samCommands(t *testing.T, stack *samstack.Stack, host string) {
 	if !strings.Contains(got, `"structuredContent"`) {
 		t.Errorf("sam local invoke answers %s", got)
 	}
+}
+
+// samCommand is one of SAM's own commands.
+func samCommand(t *testing.T, bin, host string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "sam"), args...)
+	cmd.Env = append(cmd.Environ(), "SAM_CLI_TELEMETRY=0")
+	if host != "" {
+		cmd.Env = append(cmd.Env, "DOCKER_HOST="+host)
+	}
+	return cmd
 }
 
 // link makes a symbolic link to a file below the root, or to one with an absolute path.
