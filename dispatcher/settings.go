@@ -85,7 +85,7 @@ func readSettings(getenv func(string) string) (*settings, error) {
 		},
 		sealKeysFile:      getenv("PATCHBAY_SEAL_KEYS_FILE"),
 		sealKeysSecret:    getenv("PATCHBAY_SEAL_KEYS_SECRET"),
-		authorizationFile: file(getenv("LAMBDA_TASK_ROOT"), env.Optional("PATCHBAY_AUTHORIZATION_FILE")),
+		authorizationFile: env.File("PATCHBAY_AUTHORIZATION_FILE"),
 		resource:          resource(env, "PATCHBAY_RESOURCE"),
 		metrics:           namespace(env, "PATCHBAY_METRICS"),
 		deployment:        getenv("PATCHBAY_DEPLOYMENT"),
@@ -127,14 +127,6 @@ func cacheScope(env *environment.Reader, name string) string {
 		return env.OneOf(name, mcp.CachePrivate, mcp.CachePublic)
 	}
 	return env.OneOf(name, mcp.CachePublic, mcp.CachePrivate)
-}
-
-// file is a path as it is where it is absolute or empty, else below the folder of the function's code.
-func file(root, path string) string {
-	if path == "" || filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(root, path)
 }
 
 // resource reads the server's canonical URI; empty where none is set.
@@ -179,11 +171,8 @@ func (s *settings) sealKeys() seal.Source {
 	return seal.Stored{Client: client, ID: s.sealKeysSecret}
 }
 
-// counters writes what is counted to out, and is nil where nothing is.
+// counters writes what is counted to out.
 func (s *settings) counters(out io.Writer) *metrics.Writer {
-	if s.metrics == "" {
-		return nil
-	}
 	return metrics.New(out, metrics.Options{Namespace: s.metrics, Deployment: s.deployment})
 }
 

@@ -162,17 +162,6 @@ func TestSettingsThatAreRefused(t *testing.T) {
 	}
 }
 
-// A file that is named in full is not looked for in the function's folder.
-func TestFile(t *testing.T) {
-	t.Parallel()
-	if got := file("/var/task", "authorization.json"); got != "/var/task/authorization.json" {
-		t.Errorf("got %s", got)
-	}
-	if got := file("/var/task", "/etc/authorization.json"); got != "/etc/authorization.json" {
-		t.Errorf("got %s", got)
-	}
-}
-
 // Every request waits for the authorizer, and every new instance for what it links.
 func TestAuthorizerLinksLittle(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 	"log/slog"
-	"path/filepath"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -42,12 +41,13 @@ func readSettings(getenv func(string) string) (*settings, error) {
 				getenv("AWS_ACCESS_KEY_ID"), getenv("AWS_SECRET_ACCESS_KEY"), getenv("AWS_SESSION_TOKEN"))),
 		},
 		dynamoDBURL:       getenv("AWS_ENDPOINT_URL_DYNAMODB"),
-		authorizationFile: file(getenv("LAMBDA_TASK_ROOT"), env.Required("PATCHBAY_AUTHORIZATION_FILE")),
+		authorizationFile: env.File("PATCHBAY_AUTHORIZATION_FILE"),
 		resource:          resource(env, "PATCHBAY_RESOURCE"),
 		table:             env.Required("PATCHBAY_TABLE"),
 		metrics:           env.Optional("PATCHBAY_METRICS"),
 		deployment:        env.Optional("PATCHBAY_DEPLOYMENT"),
 	}
+	env.Required("PATCHBAY_AUTHORIZATION_FILE")
 	if s.metrics != "" && metrics.CheckNamespace(s.metrics) != nil {
 		env.Fault("PATCHBAY_METRICS", s.metrics, "a namespace of metrics such as Patchbay")
 	}
@@ -58,14 +58,6 @@ func readSettings(getenv func(string) string) (*settings, error) {
 		return nil, err
 	}
 	return s, nil
-}
-
-// file is a path as it is where it is absolute, else below the folder of the function's code.
-func file(root, path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(root, path)
 }
 
 // resource reads the server's canonical URI.
@@ -87,11 +79,8 @@ func (s *settings) dynamoDB() *dynamodb.Client {
 	})
 }
 
-// counters writes what is counted to out, and is nil where nothing is.
+// counters writes what is counted to out.
 func (s *settings) counters(out io.Writer) *metrics.Writer {
-	if s.metrics == "" {
-		return nil
-	}
 	return metrics.New(out, metrics.Options{Namespace: s.metrics, Deployment: s.deployment})
 }
 

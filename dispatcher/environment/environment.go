@@ -3,6 +3,7 @@ package environment
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -42,6 +43,16 @@ func (r *Reader) Required(name string) string {
 		r.Fault(name, value, "set")
 	}
 	return value
+}
+
+// File reads the path of a file: as it is where it is absolute, else below the folder of the function's code, which
+// Lambda names in LAMBDA_TASK_ROOT; empty where the variable is not set.
+func (r *Reader) File(name string) string {
+	path := r.getenv(name)
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(r.getenv("LAMBDA_TASK_ROOT"), path)
 }
 
 // Matching reads a variable that must be set and have a form, which want tells people.

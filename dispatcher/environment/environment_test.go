@@ -76,3 +76,16 @@ func TestFirstFault(t *testing.T) {
 		t.Errorf("error %v, want %s", r.Err(), want)
 	}
 }
+
+// A file that comes with the program is named by its name alone.
+func TestFile(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		"": "", "authorization.json": "/var/task/authorization.json", "/opt/authorization.json": "/opt/authorization.json",
+	} {
+		variables := map[string]string{"LAMBDA_TASK_ROOT": "/var/task", "FILE": value}
+		if got := New(func(name string) string { return variables[name] }).File("FILE"); got != want {
+			t.Errorf("%q: got %q, want %q", value, got, want)
+		}
+	}
+}

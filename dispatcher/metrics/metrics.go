@@ -86,8 +86,11 @@ type Writer struct {
 	lines                 sync.Pool
 }
 
-// New returns a Writer. Every line is one Write to out.
+// New returns a Writer, of which every line is one Write to out; nil, which writes nothing, without a namespace.
 func New(out io.Writer, options Options) *Writer {
+	if options.Namespace == "" {
+		return nil
+	}
 	if options.Now == nil {
 		options.Now = time.Now
 	}
