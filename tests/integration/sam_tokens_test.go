@@ -176,12 +176,13 @@ type samAnswer struct {
 	body   string
 }
 
-// samAsk sends a request of the modern protocol; tool is that of a call, and authorization the field's value, each empty
-// for none.
+// samAsk sends a request of the modern protocol; tool is that of a call, and authorization the field's value, each
+// empty for none.
 func samAsk(t *testing.T, url, authorization, method, tool string) samAnswer {
 	t.Helper()
 	params := map[string]any{"_meta": map[string]any{
-		"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": map[string]any{},
+		"io.modelcontextprotocol/protocolVersion":    "2026-07-28",
+		"io.modelcontextprotocol/clientCapabilities": map[string]any{},
 	}}
 	if tool != "" {
 		params["name"], params["arguments"] = tool, map[string]any{"location": "Oslo"}
