@@ -149,7 +149,8 @@ func registrationPolicies() []object {
 	}
 	return []object{
 		policy("Trusted Hosts", "trusted-hosts", object{
-			"trusted-hosts": []string{"127.0.0.1", "localhost"},
+			// The last is where the MCP Inspector says that its home page is.
+			"trusted-hosts": []string{"127.0.0.1", "localhost", "github.com"},
 			"host-sending-registration-request-must-match": []string{"true"},
 			"client-uris-must-match":                       []string{"true"},
 		}),

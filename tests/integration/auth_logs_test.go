@@ -19,8 +19,8 @@ var jwtText = regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}`)
 // leaked says where a stack has logged a token or a secret since it began: in what its functions, its authorization
 // server and the gateway write, and in the files that keep it.
 func (s *server) leaked() error {
-	secrets := []string{s.AuthServer.Machine.Secret}
-	for _, user := range s.AuthServer.Users {
+	secrets := []string{s.machine.Secret}
+	for _, user := range s.users {
 		secrets = append(secrets, user.Password)
 	}
 	faults := []error{}

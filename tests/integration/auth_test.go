@@ -2,7 +2,6 @@ package integration
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"testing"
 
 	"patchbay/scripts/localauth"
 	"patchbay/scripts/localauth/signin"
@@ -47,7 +45,8 @@ func guard(ctx context.Context, name, kind string, trusted ...authorization.Issu
 	if err != nil {
 		return nil, err
 	}
-	if err := publishFresh(ctx, s, name); err != nil {
+	s.users, s.machine = s.AuthServer.Users, s.AuthServer.Machine
+	if err := publishFresh(ctx, s); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -61,7 +60,7 @@ const (
 )
 
 // publishFresh publishes the tool beside the examples, with the function of one of them.
-func publishFresh(ctx context.Context, s *server, name string) error {
+func publishFresh(ctx context.Context, s *server) error {
 	tool, problems := contract.Parse("fresh_weather/tool.json", fmt.Appendf(nil, `{"name":%q,
 		"description":"Says what the weather is, to people who have signed in a moment ago; for tests.",
 		"inputSchema":{"type":"object","additionalProperties":false,"required":["location"],
@@ -73,7 +72,7 @@ func publishFresh(ctx context.Context, s *server, name string) error {
 		return err
 	}
 	function, err := s.Lambda().Deploy(locallambda.Function{
-		Name: freshTool, Dir: filepath.Join(dataOf(name), "build", "get_weather"),
+		Name: freshTool, Dir: filepath.Join(s.data, "build", "get_weather"),
 	})
 	if err != nil {
 		return fmt.Errorf("deploying %s: %w", freshTool, err)
@@ -141,12 +140,12 @@ type person struct {
 }
 
 func newPerson(s *server, name string) (*person, error) {
-	at := slices.IndexFunc(s.AuthServer.Users, func(user localauth.User) bool { return user.Name == name })
+	at := slices.IndexFunc(s.users, func(user localauth.User) bool { return user.Name == name })
 	if at < 0 {
 		return nil, fmt.Errorf("nobody is called %s", name)
 	}
 	jar, err := cookiejar.New(nil)
-	return &person{user: s.AuthServer.Users[at], jar: jar}, err
+	return &person{user: s.users[at], jar: jar}, err
 }
 
 // visit is the person's clients.Visit.
@@ -189,18 +188,7 @@ func (p *person) asked() []url.Values {
 	return slices.Clone(p.requests)
 }
 
-// grants counts the tokens that the stack's authorization server gave for a user, by the kind of grant.
-func grants(t *testing.T, s *server, user string) map[string]int {
-	t.Helper()
-	counts := map[string]int{}
-	for _, line := range s.log.find("auth {", "gave a token") {
-		var record struct{ Grant, User string }
-		if err := json.Unmarshal([]byte(strings.TrimPrefix(line, "auth ")), &record); err != nil {
-			t.Fatalf("decoding %s: %v", line, err)
-		}
-		if record.User == user {
-			counts[record.Grant]++
-		}
-	}
-	return counts
+// refreshed counts the tokens that the stack's authorization server, npm's oidc-provider, gave a user for a refresh token.
+func refreshed(s *server, user string) int {
+	return len(s.log.find("auth {", `"gave a token"`, `"grant":"refresh_token"`, fmt.Sprintf(`"user":%q`, user)))
 }

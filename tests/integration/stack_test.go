@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"patchbay/scripts/localauth"
 	"patchbay/scripts/localgateway"
 	"patchbay/scripts/localstack"
 	"patchbay/shared/authorization"
@@ -33,6 +34,9 @@ type server struct {
 	log *logLines
 	// data is its data folder.
 	data string
+	// users may sign in at the authorization server of a stack that has one, and machine gets tokens there for itself.
+	users   []localauth.User
+	machine localauth.Machine
 }
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -99,7 +103,9 @@ func dataOf(name string) string { return filepath.Join(root, ".patchbay", "integ
 
 func start(ctx context.Context, options localstack.Options) (*server, error) {
 	s := &server{log: &logLines{}, data: options.Data}
-	options.Addr = "127.0.0.1:0"
+	if options.Addr == "" {
+		options.Addr = "127.0.0.1:0"
+	}
 	options.Log = s.log.add
 	stack, err := localstack.Start(ctx, options)
 	if err != nil {
