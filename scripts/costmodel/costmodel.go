@@ -167,6 +167,21 @@ func (w Workload) Monthly() []Row {
 	}
 }
 
+// What a server that asks for tokens is watched by beside the others: alarms on its authorizer, and what the authorizer
+// and the access log count of it.
+const (
+	authorizerAlarms  = 3
+	authorizerMetrics = 4
+)
+
+// MonthlyFurther is what comes on top in a month.
+func (w Workload) MonthlyFurther() []Row {
+	return []Row{{
+		fmt.Sprintf("a server that asks for tokens: alarms %d, custom metrics %d", authorizerAlarms, authorizerMetrics),
+		authorizerAlarms*alarm.USD + authorizerMetrics*metric.USD,
+	}}
+}
+
 // duration is a million invocations' price.
 func duration(ms, mb float64) float64 { return ms / 1000 * mb / 1024 * lambdaGBs.USD }
 
@@ -198,6 +213,7 @@ func (w Workload) Markdown() string {
 	out.WriteString("\n| a month, beside its calls | USD |\n|---|---:|\n")
 	writeRows(&out, w.Monthly(), "")
 	fmt.Fprintf(&out, "| **together** | **%.2f** |\n", Total(w.Monthly()))
+	writeRows(&out, w.MonthlyFurther(), "on top: ")
 	return out.String()
 }
 

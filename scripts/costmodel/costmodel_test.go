@@ -33,6 +33,14 @@ func TestTypicalCall(t *testing.T) {
 	}
 }
 
+// What the constructs watch of an authorizer is what is paid for.
+func TestWhatWatchesTheAuthorizer(t *testing.T) {
+	t.Parallel()
+	if got := Typical().MonthlyFurther()[0].USD; got != 1.5 {
+		t.Errorf("watching an authorizer costs %g a month, want 3 alarms and 4 metrics: 1.50", got)
+	}
+}
+
 // Durations and memory multiply; a result takes whole write units.
 func TestWhatCostsGrowWith(t *testing.T) {
 	t.Parallel()

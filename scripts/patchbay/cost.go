@@ -16,6 +16,7 @@ type shownCost struct {
 	Calls   []costmodel.Row `json:"millionCalls"`
 	Further []costmodel.Row `json:"onTop"`
 	Monthly []costmodel.Row `json:"month"`
+	OnTop   []costmodel.Row `json:"monthOnTop"`
 }
 
 func costCommand() *cobra.Command {
@@ -53,7 +54,7 @@ charges for a cold start beside its duration are left out.`, costmodel.Region, c
 			}
 			if asJSON {
 				return writeJSON(cmd.OutOrStdout(), shownCost{
-					costmodel.Region, costmodel.AsOf, work.Calls(), work.Further(), work.Monthly(),
+					costmodel.Region, costmodel.AsOf, work.Calls(), work.Further(), work.Monthly(), work.MonthlyFurther(),
 				})
 			}
 			text := work.Markdown()
