@@ -33,7 +33,7 @@ func TestTypicalCall(t *testing.T) {
 	}
 }
 
-// What the constructs watch of an authorizer is what is paid for.
+// Three alarms and four metrics, as package patchbaycdk makes them.
 func TestWhatWatchesTheAuthorizer(t *testing.T) {
 	t.Parallel()
 	if got := Typical().MonthlyFurther()[0].USD; got != 1.5 {
