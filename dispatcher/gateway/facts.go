@@ -2,10 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"patchbay/shared/principal"
@@ -38,32 +34,12 @@ func FromContext(ctx context.Context) Facts {
 	return Facts{}
 }
 
-// Principal returns the caller that the authorizer established. It reads these keys of the authorizer's context, each
-// of them optional but for one of the first two: subject, clientId, issuer, scopes (separated by spaces), authTime
-// (seconds since the Unix epoch), acr, tenant. Without an authorizer the caller is anonymous; an authorizer that ran
-// and named nobody is an error, so that a mistake in it never lets callers in as anonymous.
+// Principal returns the caller whom the authorizer established. Without an authorizer the caller is anonymous; an
+// authorizer that ran and named nobody is an error.
 func Principal(ctx context.Context) (principal.Principal, error) {
 	values := FromContext(ctx).Authorizer
 	if values == nil {
 		return principal.Principal{}, nil
 	}
-	p := principal.Principal{
-		Subject:  values["subject"],
-		Issuer:   values["issuer"],
-		ClientID: values["clientId"],
-		Scopes:   strings.Fields(values["scopes"]),
-		ACR:      values["acr"],
-		Tenant:   values["tenant"],
-	}
-	if p.Subject == "" && p.ClientID == "" {
-		return principal.Principal{}, errors.New("authorizer context: want subject or clientId, got neither")
-	}
-	if text := values["authTime"]; text != "" {
-		seconds, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return principal.Principal{}, fmt.Errorf("authorizer context: authTime: want seconds, got %q", text)
-		}
-		p.AuthTime = seconds
-	}
-	return p, nil
+	return principal.FromContext(values)
 }

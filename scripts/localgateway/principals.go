@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 
 	"patchbay/shared/principal"
@@ -88,22 +87,6 @@ func (p Principals) authorize(_ context.Context, event authorizerEvent) ([]byte,
 		"policyDocument": map[string]any{"Version": "2012-10-17", "Statement": []any{map[string]string{
 			"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": "*",
 		}}},
-		"context": contextOf(who),
+		"context": who.Context(),
 	}), nil
-}
-
-// contextOf is what the dispatcher reads of a caller.
-func contextOf(who principal.Principal) map[string]string {
-	facts := map[string]string{"scopes": strings.Join(who.Scopes, " ")}
-	for name, value := range map[string]string{
-		"subject": who.Subject, "issuer": who.Issuer, "clientId": who.ClientID, "acr": who.ACR, "tenant": who.Tenant,
-	} {
-		if value != "" {
-			facts[name] = value
-		}
-	}
-	if who.AuthTime != 0 {
-		facts["authTime"] = strconv.FormatInt(who.AuthTime, 10)
-	}
-	return facts
 }

@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"time"
 
@@ -200,19 +199,11 @@ func principalID(who *principal.Principal) string {
 	return hex.EncodeToString(digest[:16])
 }
 
-// gatewayContext is the principal as gateway.Principal reads it.
+// gatewayContext is the principal as the dispatcher reads it.
 func gatewayContext(who *principal.Principal) map[string]any {
 	values := map[string]any{}
-	for key, value := range map[string]string{
-		"subject": who.Subject, "issuer": who.Issuer, "clientId": who.ClientID, "scopes": strings.Join(who.Scopes, " "),
-		"acr": who.ACR, "tenant": who.Tenant,
-	} {
-		if value != "" {
-			values[key] = value
-		}
-	}
-	if who.AuthTime != 0 {
-		values["authTime"] = strconv.FormatInt(who.AuthTime, 10)
+	for key, value := range who.Context() {
+		values[key] = value
 	}
 	return values
 }
