@@ -18,15 +18,13 @@ import (
 	"patchbay/scripts/localgateway"
 	"patchbay/scripts/locallambda"
 	"patchbay/scripts/localstack"
+	"patchbay/shared/authorization"
 	"patchbay/shared/gatewayresponse"
 	"patchbay/shared/principal"
 )
 
 // authorizerPart is the letter of the part.
 const authorizerPart = "h"
-
-// authorizationFile is the name of the file beside the programs that says whose tokens are taken.
-const authorizationFile = "authorization.json"
 
 // authorizer is part (h): what asking for a token costs. The same dispatcher stands behind two gateways: one asks the
 // authorizer about every call, as on AWS; the other knows the token itself, so that all the rest is the same.
@@ -91,12 +89,12 @@ func (s *stand) guard(ctx context.Context, module string, from *issuer) (*guarde
 		return nil, fmt.Errorf("encoding whose tokens are taken: %w", err)
 	}
 	for _, dir := range []string{dispatcher, authorizer} {
-		if err := os.WriteFile(filepath.Join(dir, authorizationFile), config, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, authorization.FileName), config, 0o644); err != nil {
 			return nil, fmt.Errorf("writing whose tokens are taken: %w", err)
 		}
 	}
 	variables := map[string]string{
-		"PATCHBAY_AUTHORIZATION_FILE": authorizationFile, "PATCHBAY_RESOURCE": string(resource),
+		"PATCHBAY_AUTHORIZATION_FILE": authorization.FileName, "PATCHBAY_RESOURCE": string(resource),
 	}
 	g := &guardedStand{issuer: from, answer: s.answer, authorizer: locallambda.Function{
 		Name: "guarded-authorizer", Dir: authorizer, Timeout: 10 * time.Second, MemoryMB: 256,

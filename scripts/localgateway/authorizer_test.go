@@ -292,8 +292,8 @@ func TestComputedChallenge(t *testing.T) {
 		"computed":         {challenging, string(given), computed, "mail:read mail:send"},
 		"without context":  {challenging, `{}`, "", ""},
 		"empty challenge":  {challenging, `{"challenge":""}`, "", ""},
-		"fixed":            {gatewayresponse.Options{Challenge: challenge}, string(given), fixed, ""},
-		"fixed, no values": {gatewayresponse.Options{Challenge: challenge}, `{}`, fixed, ""},
+		"fixed":            {gatewayresponse.Options{Challenge: challenge, Denied: fixed}, string(given), fixed, ""},
+		"fixed, no values": {gatewayresponse.Options{Challenge: challenge, Denied: fixed}, `{}`, fixed, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

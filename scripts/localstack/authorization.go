@@ -29,9 +29,6 @@ const (
 // authorizerPackage is named as dispatcherPackage is.
 const authorizerPackage = "patchbay/dispatcher/authorizer"
 
-// authorizationFile is what the configuration is called in the packages of dispatcher and authorizer.
-const authorizationFile = "authorization.json"
-
 // authorizerTimeout is more than the authorizer takes when it has to fetch an issuer's keys.
 const authorizerTimeout = 10 * time.Second
 
@@ -82,6 +79,7 @@ func (s *Stack) authorize(ctx context.Context) error {
 	}
 	s.Authorization = config
 	s.responses.Challenge = config.FixedChallenge(resource, s.set.Tools)
+	s.responses.Denied = authorization.FixedDenial(resource)
 	s.responses.Computed = config.Challenge == authorization.ChallengeComputed
 	if err := s.responses.Check(); err != nil {
 		return err
@@ -173,14 +171,16 @@ func (s *Stack) writeAuthorization() error {
 	return nil
 }
 
-func (s *Stack) authorizationPath() string { return filepath.Join(s.options.Data, authorizationFile) }
+func (s *Stack) authorizationPath() string {
+	return filepath.Join(s.options.Data, authorization.FileName)
+}
 
 // authorizationVariables are what the dispatcher and the authorizer both read.
 func (s *Stack) authorizationVariables() map[string]string {
 	if !s.protected() {
 		return nil
 	}
-	return map[string]string{"PATCHBAY_AUTHORIZATION_FILE": authorizationFile, "PATCHBAY_RESOURCE": s.URL}
+	return map[string]string{"PATCHBAY_AUTHORIZATION_FILE": authorization.FileName, "PATCHBAY_RESOURCE": s.URL}
 }
 
 // authorizer deploys the authorizer and returns its ARN; empty on a server that needs none.

@@ -20,9 +20,6 @@ import (
 	"patchbay/shared/issuer"
 )
 
-// authorizationFile is what the CDK app reads of whose tokens are taken, in the data folder.
-const authorizationFile = "authorization.json"
-
 // errTemplateAlone means that a template alone was asked for that nothing would run with.
 var errTemplateAlone = errors.New("a template that takes the local authorization server's tokens is of use only " +
 	"while that server runs; start it with the data")
@@ -93,7 +90,9 @@ func (s *Stack) keysForContainers() (string, error) {
 }
 
 // AuthorizationFile says whose tokens are taken; it is there with Options.Auth.
-func (s *Stack) AuthorizationFile() string { return filepath.Join(s.options.Data, authorizationFile) }
+func (s *Stack) AuthorizationFile() string {
+	return filepath.Join(s.options.Data, authorization.FileName)
+}
 
 func (s *Stack) writeAuthorization(config *authorization.Config) error {
 	if err := config.Complete(); err != nil {

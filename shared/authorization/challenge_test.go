@@ -96,6 +96,15 @@ func TestFixedChallenge(t *testing.T) {
 	}
 }
 
+func TestFixedDenial(t *testing.T) {
+	t.Parallel()
+	const want = `Bearer error="insufficient_scope", ` +
+		`resource_metadata="https://mcp.example.com/.well-known/oauth-protected-resource/mcp"`
+	if got := authorization.FixedDenial("https://mcp.example.com/mcp"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestExpand(t *testing.T) {
 	t.Parallel()
 	config := parse(t, `{"issuers":[{"issuer":"https://a.example"}],

@@ -6,6 +6,9 @@
 // basic/authorization; RFC 6750, 8707, 9068, 9470, 9728.
 package authorization
 
+// FileName is what the file with the configuration is called that lies beside a program which is deployed with it.
+const FileName = "authorization.json"
+
 // Config is the member "authorization" of a stage in patchbay.json, and the content of the file that
 // PATCHBAY_AUTHORIZATION_FILE names. Read it with Parse, which checks it and fills in defaults.
 type Config struct {

@@ -50,3 +50,9 @@ func (c *Config) FixedChallenge(resource Resource, tools []*contract.Tool) strin
 		ResourceMetadata: resource.MetadataURL(),
 	}.String()
 }
+
+// FixedDenial is the WWW-Authenticate value of every 403 where challenges are static: it names no scopes, and leads to
+// those that there are.
+func FixedDenial(resource Resource) string {
+	return Challenge{Error: ErrorInsufficientScope, ResourceMetadata: resource.MetadataURL()}.String()
+}

@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -63,9 +62,11 @@ type Options struct {
 	// Challenge is the value of the WWW-Authenticate field of every 401. It is fixed: an authorizer that has the gateway
 	// answer 401 cannot say anything else. Empty means the scheme alone.
 	Challenge string
-	// Computed has the 403 for a call that was denied carry the challenge that the authorizer computed for that call,
-	// from the key ContextChallenge of its context, and name its scopes in the body, from the key ContextScope.
-	// Otherwise that 403 carries a fixed challenge, which names no scopes; none without a Challenge.
+	// Denied is the value of the WWW-Authenticate field of the 403 for a call that was denied, where it is fixed, too;
+	// empty for none.
+	Denied string
+	// Computed has that 403 carry the challenge that the authorizer computed for the call, from the key ContextChallenge
+	// of its context, and name its scopes in the body, from the key ContextScope.
 	Computed bool
 	// CrossOrigin lets web pages of every origin read the responses, and in them the fields that a client needs. They
 	// have nothing of a caller in them: tokens travel in a field that a browser never adds by itself.
@@ -88,10 +89,12 @@ type Table struct{ responses []Response }
 
 // Check reports a challenge that a gateway response cannot carry, which a scope or an address can lead to.
 func (o Options) Check() error {
-	for _, c := range o.Challenge {
-		if c == '\'' || c < ' ' || c > '~' {
-			return fmt.Errorf("the challenge %q has %q, which API Gateway cannot send; allowed: printable ASCII without "+
-				"single quotes", o.Challenge, c)
+	for _, challenge := range []string{o.Challenge, o.Denied} {
+		for _, c := range challenge {
+			if c == '\'' || c < ' ' || c > '~' {
+				return fmt.Errorf("the challenge %q has %q, which API Gateway cannot send; allowed: printable ASCII without "+
+					"single quotes", challenge, c)
+			}
 		}
 	}
 	return nil
@@ -144,19 +147,14 @@ func (o Options) challenge(r Response) string {
 		return static(o.Challenge)
 	case r.Type == AccessDenied && o.Computed:
 		return authorizerContext + ContextChallenge
-	case r.Type == AccessDenied && o.Challenge != "":
-		return static(strings.TrimSuffix(insufficient+resourceMetadata.FindString(o.Challenge), ", "))
+	case r.Type == AccessDenied && o.Denied != "":
+		return static(o.Denied)
 	}
 	return ""
 }
 
-const (
-	scheme       = "Bearer"
-	insufficient = scheme + ` error="insufficient_scope", `
-)
-
-// resourceMetadata finds the parameter by which a client gets to know the server's scopes.
-var resourceMetadata = regexp.MustCompile(`resource_metadata="[^"]*"`)
+// scheme is the whole challenge of a gateway that says nothing else. Source: RFC 6750, section 3.
+const scheme = "Bearer"
 
 // static is the mapping expression of a fixed value.
 // Source: API Gateway developer guide, "Parameter mapping source reference for REST APIs".

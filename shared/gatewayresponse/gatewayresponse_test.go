@@ -152,16 +152,15 @@ func TestEvery401HasTheChallenge(t *testing.T) {
 
 func TestChallengeOfADenial(t *testing.T) {
 	t.Parallel()
-	const metadata = `resource_metadata="https://tools.example/.well-known/oauth-protected-resource/mcp"`
+	const denied = `Bearer error="insufficient_scope", ` +
+		`resource_metadata="https://tools.example/.well-known/oauth-protected-resource/mcp"`
 	for name, test := range map[string]struct {
 		options Options
 		want    string
 	}{
 		"computed": {Options{Challenge: aChallenge, Computed: true}, "context.authorizer.challenge"},
-		"fixed":    {Options{Challenge: aChallenge}, `'Bearer error="insufficient_scope", ` + metadata + `'`},
-		"fixed, only scopes": {
-			Options{Challenge: `Bearer scope="a"`}, `'Bearer error="insufficient_scope"'`,
-		},
+		"fixed":    {Options{Challenge: aChallenge, Denied: denied}, "'" + denied + "'"},
+		"both":     {Options{Denied: denied, Computed: true}, "context.authorizer.challenge"},
 		// Only a policy on the API itself can deny then, and no token is asked for.
 		"without an authorizer": {Options{}, ""},
 	} {
@@ -226,7 +225,7 @@ func TestWebPagesReadEveryResponse(t *testing.T) {
 func TestCheckRefusesWhatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	for _, challenge := range []string{`Bearer scope="it's"`, "Bearer\r\nX: y", "Bearer\n", `Bearer scope="ü"`} {
-		if err := (Options{Challenge: challenge}).Check(); err == nil {
+		if (Options{Challenge: challenge}).Check() == nil || (Options{Denied: challenge}).Check() == nil {
 			t.Errorf("%q is taken", challenge)
 		}
 	}

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"patchbay/shared/authorization"
 	"path/filepath"
 )
-
-// authorizationFile is the name of the file beside programs that says whose tokens are taken.
-const authorizationFile = "authorization.json"
 
 // withAuthorization are packages of which some programs have the authorization configuration beside them.
 type withAuthorization struct {
@@ -59,14 +57,14 @@ func addFile(pkg, dir string, configuration []byte) error {
 		return err
 	}
 	defer os.RemoveAll(staging)
-	if err := os.WriteFile(filepath.Join(staging, authorizationFile), configuration, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(staging, authorization.FileName), configuration, 0o644); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(pkg)
 	if err != nil {
 		return err
 	}
-	names := []string{authorizationFile}
+	names := []string{authorization.FileName}
 	for _, entry := range entries {
 		if err := os.Link(filepath.Join(pkg, entry.Name()), filepath.Join(staging, entry.Name())); err != nil {
 			return err

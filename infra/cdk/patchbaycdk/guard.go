@@ -47,7 +47,7 @@ func (g *guard) variables() map[string]string {
 		return nil
 	}
 	return map[string]string{
-		"PATCHBAY_AUTHORIZATION_FILE": authorizationFile, // beside the program
+		"PATCHBAY_AUTHORIZATION_FILE": authorization.FileName, // beside the program
 		"PATCHBAY_RESOURCE":           string(g.resource),
 	}
 }
@@ -60,6 +60,7 @@ func (g *guard) responses(stage *settings.Stage) gatewayresponse.Options {
 		return gatewayresponse.Options{CrossOrigin: len(stage.Origins) > 0}
 	}
 	return gatewayresponse.Options{
-		Challenge: g.challenge, Computed: g.config.Challenge == authorization.ChallengeComputed, CrossOrigin: true,
+		Challenge: g.challenge, Denied: authorization.FixedDenial(g.resource),
+		Computed: g.config.Challenge == authorization.ChallengeComputed, CrossOrigin: true,
 	}
 }
