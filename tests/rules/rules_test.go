@@ -119,6 +119,8 @@ func TestWhatIsNotLinked(t *testing.T) {
 		{"patchbay/shared/mcp", aws, "the wire's packages are standard library only"},
 		{"patchbay/dispatcher", aws + "/config",
 			"its search for configuration costs every cold start; Lambda gives all of it in the environment"},
+		{"patchbay/dispatcher/discovery", "github.com/go-jose/go-jose",
+			"the authorizer alone reads tokens; the dispatcher starts without what that takes"},
 	}
 	all := packages(t)
 	for _, rule := range rules {
