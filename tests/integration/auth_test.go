@@ -188,7 +188,8 @@ func (p *person) asked() []url.Values {
 	return slices.Clone(p.requests)
 }
 
-// refreshed counts the tokens that the stack's authorization server, npm's oidc-provider, gave a user for a refresh token.
+// refreshed counts the tokens that the stack's authorization server, npm's oidc-provider, gave a user for a refresh
+// token.
 func refreshed(s *server, user string) int {
 	return len(s.log.find("auth {", `"gave a token"`, `"grant":"refresh_token"`, fmt.Sprintf(`"user":%q`, user)))
 }
