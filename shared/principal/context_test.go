@@ -36,7 +36,8 @@ func TestContextAndBack(t *testing.T) {
 func TestContextThatNamesNobody(t *testing.T) {
 	t.Parallel()
 	for _, values := range []map[string]string{
-		{}, {"issuer": "https://login.example.com", "scopes": "a"}, {"Subject": "ada"}, {"subject": "ada", "authTime": "soon"},
+		{}, {"issuer": "https://login.example.com", "scopes": "a"}, {"Subject": "ada"},
+		{"subject": "ada", "authTime": "soon"},
 	} {
 		if who, err := FromContext(values); err == nil {
 			t.Errorf("%v is %+v", values, who)
