@@ -320,6 +320,19 @@ func (r *run) badToken(ctx context.Context) (string, error) {
 	return got.String(), nil
 }
 
+// tokenTaken reports whether the server takes the token that was given. One that it refuses is one failure, and not one
+// for each check that needs a token.
+func (r *run) tokenTaken(ctx context.Context) bool {
+	got, err := r.send(ctx, r.modern("server/discover", nil))
+	if err != nil || got.status != http.StatusUnauthorized {
+		return true // the checks say more of what else is wrong
+	}
+	r.check(ctx, "with a token", "the token is taken", func(context.Context) (string, error) {
+		return "", fmt.Errorf("%s; the authorizer's log says why, in \"reason\": patchbay calls REQUEST_ID", got)
+	})
+	return false
+}
+
 // preflight asks as a browser does before a page calls. A page of a stranger must not be let in, which is seen even
 // where nobody said which page may.
 func (r *run) preflight(ctx context.Context) (string, error) {

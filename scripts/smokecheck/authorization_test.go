@@ -220,6 +220,19 @@ func TestDenials(t *testing.T) {
 }
 
 // A server that is not there is one line.
+// A token that is refused is told once.
+func TestARefusedToken(t *testing.T) {
+	t.Parallel()
+	report, err := Run(t.Context(), Options{URL: start(t, nil).url + "/mcp", Token: "expired"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := report.Checks[len(report.Checks)-1]
+	if report.Failed() != 1 || last.Name != "with a token" || !strings.Contains(last.Seen, "401") {
+		t.Errorf("%d failed, the last is %+v", report.Failed(), last)
+	}
+}
+
 func TestNoServer(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -182,6 +182,9 @@ func (r *run) checks(ctx context.Context) {
 		})
 		return
 	}
+	if asksForTokens && !r.tokenTaken(ctx) {
+		return
+	}
 	r.usualChecks(ctx)
 	if asksForTokens {
 		r.check(ctx, "missing scope", "403 with a challenge that names what the token lacks for a tool", r.missingScope)
