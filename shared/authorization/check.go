@@ -73,16 +73,16 @@ func (c *Config) check() error {
 func (i *Issuer) check(p *problems, path string) {
 	i.checkURLs(p, path)
 	if !slices.Contains(providers, i.Provider) {
-		p.add(path+".provider", "%q is none that there are rules for; allowed: %v", i.Provider, providers)
+		p.add(path+".provider", "%q is none that there are rules for; allowed: %s", i.Provider, listed(providers))
 	}
 	if len(i.Algorithms) == 0 {
-		p.add(path+".algorithms", "no signature algorithm is taken; allowed: %v, or no member for the provider's own",
-			algorithms)
+		p.add(path+".algorithms", "no signature algorithm is taken; allowed: %s, or no member for the provider's own",
+			listed(algorithms))
 	}
 	for _, algorithm := range i.Algorithms {
 		if !slices.Contains(algorithms, algorithm) {
-			p.add(path+".algorithms", "%q is no algorithm whose signatures a public key verifies; allowed: %v", algorithm,
-				algorithms)
+			p.add(path+".algorithms", "%q is no algorithm whose signatures a public key verifies; allowed: %s", algorithm,
+				listed(algorithms))
 		}
 	}
 	checkTexts(p, path+".audiences", i.Audiences)
@@ -94,6 +94,15 @@ func (i *Issuer) check(p *problems, path string) {
 	if i.ScopePrefix != "" && !contract.IsScope(i.ScopePrefix) {
 		p.add(path+".scopePrefix", "%q cannot begin a scope; allowed: %s", i.ScopePrefix, scopeForm)
 	}
+}
+
+// listed is a list as people write one.
+func listed[T ~string](values []T) string {
+	text := make([]string, len(values))
+	for i, value := range values {
+		text[i] = string(value)
+	}
+	return strings.Join(text, ", ")
 }
 
 func (i *Issuer) checkURLs(p *problems, path string) {

@@ -1,6 +1,7 @@
 package authorization
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,8 +40,9 @@ func ReadFile(path string) (*Config, error) {
 // Parse reads a configuration, checks all of it and fills in defaults. It takes no unknown members, none in another
 // letter case, none twice and no nulls. The error names every member that is wrong, and what is allowed there.
 func Parse(data []byte) (*Config, error) {
-	if !json.Valid(data) {
-		return nil, errors.New("the authorization configuration is not JSON")
+	var value json.RawMessage
+	if err := json.Unmarshal(data, &value); err != nil {
+		return nil, fmt.Errorf("the authorization configuration is not JSON%s: %w", lineOf(data, err), err)
 	}
 	if err := checkShape(data); err != nil {
 		return nil, err
@@ -53,6 +55,15 @@ func Parse(data []byte) (*Config, error) {
 		return nil, err
 	}
 	return config, nil
+}
+
+// lineOf says in which line of a text a fault of its syntax is; nothing of other errors.
+func lineOf(data []byte, err error) string {
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) {
+		return ""
+	}
+	return fmt.Sprintf(" in line %d", 1+bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n")))
 }
 
 // Complete fills in defaults and checks all of a configuration that a program put together. The error is that of Parse.

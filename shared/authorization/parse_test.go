@@ -85,6 +85,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 	for _, test := range []struct{ name, config, want string }{
 		{"nothing", ``, "not JSON"},
+		{"a comma too many", "{\n  \"issuers\": [],\n}", "not JSON in line 3"},
 		{"two values", smallest + smallest, "not JSON"},
 		{"null", `null`, "authorization: want an object, got null"},
 		{"a list", `[]`, "authorization: want an object, got []"},
@@ -120,7 +121,7 @@ func TestParseRefuses(t *testing.T) {
 		{"keys on this machine", issuer(`,"jwksUri":"http://127.0.0.1:9001/2018-06-01/runtime/invocation/next"`),
 			"not on a loopback address"},
 		{"keys in a file", issuer(`,"jwksUri":"file:///keys"`), "issuers[0].jwksUri"},
-		{"provider", issuer(`,"provider":"cognit"`), "allowed: [generic cognito entra auth0 okta keycloak]"},
+		{"provider", issuer(`,"provider":"cognit"`), "allowed: generic, cognito, entra, auth0, okta, keycloak"},
 		{"no algorithms", issuer(`,"algorithms":[]`), "no signature algorithm is taken"},
 		{"HS256", issuer(`,"algorithms":["RS256","HS256"]`),
 			`"HS256" is no algorithm whose signatures a public key verifies`},
