@@ -40,7 +40,7 @@ func callsCommand() *cobra.Command {
 		Long: `The request id is what an answer names in its header x-amzn-requestid, an error message behind "request id",
 and every log line in "requestId".`,
 		Example: "  patchbay calls 7d1f0f9e-… --since 3h --deployment shop-prod",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if options.since <= 0 || options.since > maxSince {
 				return fmt.Errorf("--since %s; allowed: up to %s", options.since, maxSince)

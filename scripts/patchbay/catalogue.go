@@ -234,7 +234,7 @@ func catalogueRollbackCommand(at *where) *cobra.Command {
 looking whether every function version in it still exists. The code is that of then, too: an entry names a version. It
 lasts until the source is deployed again. SOURCE is as "catalogue show" says it, or the name of the stack in it.`,
 		Example: "  patchbay catalogue rollback shop-prod --deployment shop-prod",
-		Args:    cobra.RangeArgs(1, 2),
+		Args:    takes(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			act := operate.Act{Lever: "catalogue rollback", On: args[0], Details: map[string]string{}}
 			return at.act(cmd.Context(), act, func(ctx context.Context, target *operate.Target, act *operate.Act) error {
@@ -375,7 +375,7 @@ what a stack that is gone has left, or a stack that serves what is not its own. 
 when it is deleted; until then its next deployment publishes them again. Function versions that only this source named
 are deleted with its snapshots, a day later. SOURCE is as "catalogue show" says it, or the name of the stack in it.`,
 		Example: "  patchbay catalogue withdraw shipping-tools --deployment shop-prod",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			act := operate.Act{Lever: "catalogue withdraw", On: args[0], Details: map[string]string{}}
 			return at.act(cmd.Context(), act, func(ctx context.Context, target *operate.Target, act *operate.Act) error {

@@ -47,7 +47,7 @@ func keysVerb(
 ) *cobra.Command {
 	use, arguments := verb, cobra.NoArgs
 	if named {
-		use, arguments = verb+" KEY", cobra.ExactArgs(1)
+		use, arguments = verb+" KEY", takes(1, 1)
 	}
 	return &cobra.Command{
 		Use:     use,

@@ -100,7 +100,7 @@ func ledgerShowCommand(at *where, of *ledgerRecord) *cobra.Command {
 		Short: "Show a call's record: its state, who called, and what it answered",
 		Example: "  patchbay ledger show 5f0c…e1 --deployment shop-prod\n" +
 			"  patchbay ledger show order-4711 --tool emails.send_external --principal '0::sub:ada'",
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := of.id(args[0])
 			if err != nil {
@@ -232,7 +232,7 @@ record in any other state than unknown is left alone.`,
 		Example: `  echo '{"content":[{"type":"text","text":"Sent at 10:04."}]}' > sent.json
   patchbay ledger resolve 5f0c…e1 --result sent.json --deployment shop-prod
   patchbay ledger resolve 5f0c…e1 --free --deployment shop-prod`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := of.id(args[0])
 			if err != nil {

@@ -16,6 +16,16 @@ func rootFlag(command *cobra.Command, root *string) {
 	flags.StringVar(root, "root", "", "the module's root folder (default the nearest with a go.mod, from here upwards)")
 }
 
+// takes refuses another number of arguments than a command's, and says what they are.
+func takes(least, most int) cobra.PositionalArgs {
+	return func(command *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return fmt.Errorf("the number of arguments is %d; usage: %s", len(args), command.UseLine())
+		}
+		return nil
+	}
+}
+
 // moduleRoot returns the absolute path of the folder that the flag names, else of the nearest one with a go.mod at or
 // above the current folder.
 func moduleRoot(root string) (string, error) {

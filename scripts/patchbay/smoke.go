@@ -38,7 +38,7 @@ taken from the variable PATCHBAY_TOKEN, or from --token, which a shell remembers
 			"  PATCHBAY_TOKEN=$(get-a-token) patchbay smoke https://mcp.example.com/mcp\n" +
 			"  patchbay smoke https://mcp.example.com/mcp --origin https://app.example.com \\\n" +
 			`    --tool get_weather --arguments '{"location":"Oslo"}'`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			options.URL = args[0]
 			options.Arguments = json.RawMessage(flags.arguments)

@@ -32,7 +32,7 @@ func disableCommand(at *where, use, short string, disabled bool) *cobra.Command 
 		Use:     use + " NAME",
 		Short:   short,
 		Example: "  patchbay tool " + use + " get_weather --deployment shop-prod",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			act := operate.Act{Lever: "tool " + use, On: args[0]}
 			return at.act(cmd.Context(), act, func(ctx context.Context, target *operate.Target, _ *operate.Act) error {
