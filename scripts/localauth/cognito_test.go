@@ -17,7 +17,7 @@ func TestCognitoMetadata(t *testing.T) {
 	server := shared(t, LikeCognito)
 	origin, _ := strings.CutSuffix(server.Issuer, "/"+pool)
 	metadata := get(t, server.Issuer+"/.well-known/openid-configuration")
-	if metadata["issuer"] != server.Issuer || metadata["token_endpoint"] != origin+"/oauth2/token" {
+	if metadata["issuer"] != server.Issuer || metadata["token_endpoint"] != server.TokenEndpoint() {
 		t.Errorf("metadata %v", metadata)
 	}
 	for _, name := range []string{

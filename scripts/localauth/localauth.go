@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"patchbay/scripts/child"
@@ -244,6 +245,14 @@ func answers(ctx context.Context, issuer string) error {
 		return fmt.Errorf("asking for its metadata: %s", response.Status)
 	}
 	return nil
+}
+
+// TokenEndpoint is where the machine client gets its tokens; the metadata document names it, too.
+func (s *Server) TokenEndpoint() string {
+	if s.settings.Like == LikeCognito {
+		return strings.TrimSuffix(s.Issuer, pool) + "oauth2/token"
+	}
+	return s.Issuer + "/token"
 }
 
 // Authorization is what a stack must be configured with to take this server's tokens: a new configuration with one

@@ -24,7 +24,7 @@ func TestMetadata(t *testing.T) {
 		want := map[string]any{
 			"issuer": server.Issuer, "code_challenge_methods_supported": []any{"S256"},
 			"authorization_response_iss_parameter_supported": true, "client_id_metadata_document_supported": true,
-			"registration_endpoint": server.Issuer + "/register",
+			"registration_endpoint": server.Issuer + "/register", "token_endpoint": server.TokenEndpoint(),
 			"grant_types_supported": []any{"authorization_code", "refresh_token", "client_credentials"},
 		}
 		for name, value := range want {
@@ -176,6 +176,18 @@ func TestRegistration(t *testing.T) {
 		if answer["scope"] != nil || answer["registration_access_token"] != nil {
 			t.Errorf("%s: %v", uri, answer)
 		}
+	}
+}
+
+// Nobody gets a token without a person by registering: a password would guard nothing.
+func TestNobodyRegistersAMachine(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, shared(t, ""))
+	status, answer := c.register(map[string]any{
+		"grant_types": []string{"client_credentials"}, "response_types": []string{}, "redirect_uris": []string{},
+	})
+	if status != http.StatusBadRequest || answer["error"] != "invalid_client_metadata" || answer["client_secret"] != nil {
+		t.Errorf("%d %v", status, answer)
 	}
 }
 

@@ -59,8 +59,12 @@ export const machineClient = ({ machine }) => ({
 
 // Registration is called for a client's metadata; see extraClientMetadata. MCP 2026-07-28, security considerations:
 // redirect URIs must be of this machine or HTTPS. A client with one of this machine is a native one, whose port may be
-// another at each sign-in (RFC 8252, section 7.3).
-const checkClient = (InvalidClientMetadata) => (ctx, name, value, metadata) => {
+// another at each sign-in (RFC 8252, section 7.3). Whoever registers may send people here, and get no token without one:
+// else every program and page that finds this server would have one with all scopes.
+const checkClient = (InvalidClientMetadata, { machine }) => (ctx, name, value, metadata) => {
+  if (metadata.client_id !== machine.clientId && metadata.grant_types?.includes('client_credentials')) {
+    throw new InvalidClientMetadata('grant_types: client_credentials is for the machine that is known beforehand')
+  }
   const uris = Array.isArray(metadata.redirect_uris) ? metadata.redirect_uris : []
   const wrong = uris.find((uri) => !loopback.test(uri) && !/^https:\/\//.test(uri))
   if (wrong) {
@@ -122,7 +126,7 @@ export const generic = ({ lib, options, key }) => {
       scopes: ['openid', 'offline_access'],
       clients: [machineClient(options)],
       clientDefaults: { grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'] },
-      extraClientMetadata: { properties: ['policy_checked'], validator: checkClient(InvalidClientMetadata) },
+      extraClientMetadata: { properties: ['policy_checked'], validator: checkClient(InvalidClientMetadata, options) },
       extraTokenClaims: signInClaims,
       interactions: { ...shared.interactions, policy: policy(lib) },
       pkce: { required: () => true },
