@@ -122,14 +122,27 @@ func (s *Stack) startAuth(ctx context.Context, resource authorization.Resource) 
 	}
 	if options.Scopes == nil {
 		options.Scopes = permissions(s.set.Tools)
+		if options.Users == nil {
+			options.Users = users(s.set.Tools)
+		}
 	}
 	options.Log = func(line []byte) { s.options.Log("auth", line) }
 	s.AuthServer, err = localauth.Start(ctx, options)
 	return err
 }
 
-// permissions are all that tools ask for, the last those of hiding: the lesser of the default users may not have the
-// last.
+// users are the default ones. The lesser may have no scope of hiding, so that it misses the same tools whichever others
+// there are; where nothing hides, the last of all.
+func users(tools []*contract.Tool) []localauth.User {
+	known := permissions(tools)
+	all := localauth.DefaultUsers(known)
+	if hidden := hiding(tools); len(hidden) > 0 {
+		all[1].Scopes = known[:len(known)-len(hidden)]
+	}
+	return all
+}
+
+// permissions are all that tools ask for, the last those of hiding.
 func permissions(tools []*contract.Tool) []string {
 	return append(asked(tools, contract.VisibilityAlways), hiding(tools)...)
 }

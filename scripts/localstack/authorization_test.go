@@ -121,16 +121,19 @@ func TestTokensNeedALoopbackAddress(t *testing.T) {
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	tools := []*contract.Tool{
-		parse(t, "functions", `"function":{"runtime":"go"},"permissions":["a:z","m:m"],"visibility":"permitted"`),
+		parse(t, "functions", `"function":{"runtime":"go"},"permissions":["a:z","b:b","m:m"],"visibility":"permitted"`),
 		parse(t, "functions", `"function":{"runtime":"go"},"permissions":["z:z","m:m"]`),
 		parse(t, "functions", `"function":{"runtime":"go"},"permissions":["m:m"]`),
 		parse(t, "functions", `"function":{"runtime":"go"}`),
 	}
-	if diff := cmp.Diff([]string{"m:m", "z:z", "a:z"}, permissions(tools)); diff != "" {
+	if diff := cmp.Diff([]string{"m:m", "z:z", "a:z", "b:b"}, permissions(tools)); diff != "" {
 		t.Errorf("permissions (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"a:z"}, hiding(tools)); diff != "" {
+	if diff := cmp.Diff([]string{"a:z", "b:b"}, hiding(tools)); diff != "" {
 		t.Errorf("hiding (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"m:m", "z:z"}, users(tools)[1].Scopes); diff != "" {
+		t.Errorf("the lesser user's scopes: %s", diff)
 	}
 }
 
