@@ -87,15 +87,34 @@ Callers need an access token. A client needs only the URL: it finds out by itsel
 Sign in with the MCP Inspector:
 
   %s --server-url %s --transport http --protocol-era modern
-
+`, inspector, stack.URL)
+	if stack.AuthServer != nil {
+		help.WriteString(machineHelp(stack))
+	}
+	fmt.Fprintf(help, `
 Without a token every request is answered with 401 and the field from which a client goes on:
 
   curl -si %s | grep -i '^www-authenticate'
   WWW-Authenticate: %s
 
 Stop with Ctrl-C.
-`, inspector, stack.URL, stack.URL, stack.Challenge())
+`, stack.URL, stack.Challenge())
 	return help.String()
+}
+
+// machineHelp tells how a program without a person gets a token: for curl, and for the check that needs one.
+func machineHelp(stack *localstack.Stack) string {
+	machine := stack.AuthServer.Machine
+	scopes := stack.Authorization.Issuers[0].AskAll(machine.Scopes)
+	return fmt.Sprintf(`
+A program gets a token of its own, with which it may call all but tools that want a person's sign-in:
+
+  export PATCHBAY_TOKEN=$(curl -s %s -u %s:%s \
+    -d grant_type=client_credentials -d resource=%s -d 'scope=%s' |
+    sed 's/.*"access_token":"\([^"]*\)".*/\1/')
+  curl … -H "Authorization: Bearer $PATCHBAY_TOKEN"
+  go tool patchbay smoke %s
+`, stack.AuthServer.TokenEndpoint(), machine.ClientID, machine.Secret, stack.URL, strings.Join(scopes, " "), stack.URL)
 }
 
 func listed(scopes []string) string {

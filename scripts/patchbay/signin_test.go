@@ -99,13 +99,14 @@ func TestSignInHelp(t *testing.T) {
 		AuthServer: &localauth.Server{Issuer: issuer, Users: []localauth.User{
 			{Name: "ada", Password: "one-secret", Scopes: []string{"mail:read", "mail:send"}},
 			{Name: "bob", Password: "another"},
-		}},
+		}, Machine: localauth.Machine{ClientID: "machine", Secret: "a-third", Scopes: []string{"mail:read"}}},
 	}
 	help := signInHelp(stack)
 	for _, want := range []string{
 		issuer, "user ada, password one-secret, may have: mail:read mail:send",
 		"user bob, password another, may have: no scopes",
 		inspector + " --server-url " + url, "WWW-Authenticate",
+		issuer + "/token -u machine:a-third", "-d resource=" + url + " -d 'scope=mail:read'",
 	} {
 		if !strings.Contains(help, want) {
 			t.Errorf("the help says nothing of %q:\n%s", want, help)
