@@ -252,16 +252,16 @@ func (r *run) authorizationServer(ctx context.Context, issuer string) (string, e
 	if err != nil {
 		return "", err
 	}
-	var faults []error
+	var faults []string
 	for _, at := range addresses {
 		var found serverMetadata
 		if err := read(ctx, r, at, &found); err != nil {
-			faults = append(faults, err)
+			faults = append(faults, err.Error())
 			continue
 		}
 		return found.judge(issuer, at)
 	}
-	return "", fmt.Errorf("no metadata of %s: %w", issuer, errors.Join(faults...))
+	return "", fmt.Errorf("no metadata of %s: %s", issuer, strings.Join(faults, "; "))
 }
 
 // serverAddresses are those of an issuer's metadata, in the order in which clients try them. Source: MCP 2026-07-28,
