@@ -22,7 +22,7 @@ func (p *project) advise(scope constructs.Construct) {
 	if p.local {
 		return
 	}
-	for _, advice := range slices.Concat(p.open(), p.hidden(), p.refused(), p.unused()) {
+	for _, advice := range slices.Concat(p.open(), p.hidden(), p.signIn(), p.unused()) {
 		awscdk.Annotations_Of(scope).AddWarningV2(jsii.String("patchbay:"+advice.id), jsii.String(advice.text), nil)
 	}
 }

@@ -67,7 +67,7 @@ func discoveryOutputs(scope constructs.Construct, props outputProps) {
 	if props.stage.Domain == nil {
 		output(scope, "Discovery", "How clients find it", jsii.String("By resource_metadata in the challenge alone. Clients "+
 			"that look for /.well-known at the root of the host instead fail: without a domain of its own an API serves "+
-			"nothing there. Set \"domain\" in patchbay.json"))
+			"nothing there; so do some of those that look for a front. Set \"domain\" in patchbay.json"))
 	}
 }
 
