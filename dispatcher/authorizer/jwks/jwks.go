@@ -213,8 +213,9 @@ func (c *Cache) fly(begun time.Time, done chan struct{}) {
 		c.failures++
 	}
 	c.mu.Unlock()
-	close(done)
 	if err != nil {
+		// Before those who wait go on: Lambda freezes the process when they have answered.
 		c.failed(err)
 	}
+	close(done)
 }
