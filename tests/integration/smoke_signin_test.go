@@ -36,7 +36,7 @@ func TestSmokeFindsWhatATokenLacks(t *testing.T) {
 		t.Errorf("an issuer without metadata is well: %+v", got)
 	}
 	options.Token = tokens.mint("https://elsewhere.example/mcp", "smoke", nil)
-	if got := checked(t, smoke(t, options), "discover"); got.Status != smokecheck.Failed {
+	if got := checked(t, smoke(t, options), "with a token"); got.Status != smokecheck.Failed {
 		t.Errorf("a token for another server is taken: %+v", got)
 	}
 }
