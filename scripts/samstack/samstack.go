@@ -7,11 +7,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -236,7 +238,7 @@ func (s *Stack) chooseAddresses() error {
 		if s.options.Only != All && !strings.HasSuffix(*address, ":0") {
 			continue
 		}
-		listener, err := net.Listen("tcp", *address)
+		listener, err := listen(*address)
 		if err != nil {
 			return fmt.Errorf("%s is not free for SAM; stop what listens there, or choose another address: %w", *address, err)
 		}
@@ -244,6 +246,26 @@ func (s *Stack) chooseAddresses() error {
 		listener.Close()
 	}
 	return nil
+}
+
+// listen is net.Listen, but for port 0, which is here any free one below those that systems give away by themselves:
+// between its choice and the start of SAM, seconds later, one of those may go to somebody else.
+func listen(address string) (net.Listener, error) {
+	host, isAny := strings.CutSuffix(address, ":0")
+	if !isAny {
+		return net.Listen("tcp", address)
+	}
+	const lowest, givenAway, tries = 20000, 32768, 100
+	var taken error
+	for range tries {
+		port := strconv.Itoa(lowest + rand.IntN(givenAway-lowest))
+		listener, err := net.Listen("tcp", host+":"+port)
+		if err == nil {
+			return listener, nil
+		}
+		taken = err
+	}
+	return nil, taken
 }
 
 // install makes sure of the programs that are run.
