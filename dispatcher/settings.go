@@ -11,7 +11,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
@@ -29,9 +28,6 @@ const attemptTime = 3 * time.Second
 
 // settings is the dispatcher's environment, read and checked once.
 type settings struct {
-	// aws is the part of the SDK's configuration that Lambda gives a function in its environment. It is read here rather
-	// than by the SDK's config package, whose search through files and metadata services a function does not need and
-	// pays for at every cold start.
 	aws aws.Config
 	// lambdaURL and dynamoDBURL redirect the SDK: the SDK's own variables for it.
 	lambdaURL, dynamoDBURL, secretsURL string
@@ -60,11 +56,7 @@ type settings struct {
 func readSettings(getenv func(string) string) (*settings, error) {
 	env := environment.New(getenv)
 	s := &settings{
-		aws: aws.Config{
-			Region: env.Required("AWS_REGION"),
-			Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider(
-				getenv("AWS_ACCESS_KEY_ID"), getenv("AWS_SECRET_ACCESS_KEY"), getenv("AWS_SESSION_TOKEN"))),
-		},
+		aws:             env.AWS(),
 		lambdaURL:       getenv("AWS_ENDPOINT_URL_LAMBDA"),
 		dynamoDBURL:     getenv("AWS_ENDPOINT_URL_DYNAMODB"),
 		secretsURL:      getenv("AWS_ENDPOINT_URL_SECRETS_MANAGER"),

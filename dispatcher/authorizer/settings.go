@@ -7,7 +7,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"patchbay/dispatcher/environment"
@@ -21,7 +20,6 @@ const attemptTime = 800 * time.Millisecond
 
 // settings is the authorizer's environment, read and checked once.
 type settings struct {
-	// aws is the part of the SDK's configuration that Lambda gives a function in its environment; see the dispatcher's.
 	aws         aws.Config
 	dynamoDBURL string
 
@@ -35,11 +33,7 @@ type settings struct {
 func readSettings(getenv func(string) string) (*settings, error) {
 	env := environment.New(getenv)
 	s := &settings{
-		aws: aws.Config{
-			Region: env.Required("AWS_REGION"),
-			Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider(
-				getenv("AWS_ACCESS_KEY_ID"), getenv("AWS_SECRET_ACCESS_KEY"), getenv("AWS_SESSION_TOKEN"))),
-		},
+		aws:               env.AWS(),
 		dynamoDBURL:       getenv("AWS_ENDPOINT_URL_DYNAMODB"),
 		authorizationFile: env.File("PATCHBAY_AUTHORIZATION_FILE"),
 		resource:          resource(env, "PATCHBAY_RESOURCE"),

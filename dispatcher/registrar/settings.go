@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -34,16 +33,12 @@ const longestCall = 900
 // newHandler puts the registrar together from its environment.
 func newHandler(getenv func(string) string, log *slog.Logger) (*resource.Handler, error) {
 	env := environment.New(getenv)
-	config := aws.Config{
-		Region: env.Required("AWS_REGION"),
-		Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider(
-			getenv("AWS_ACCESS_KEY_ID"), getenv("AWS_SECRET_ACCESS_KEY"), getenv("AWS_SESSION_TOKEN"))),
-		HTTPClient: awshttp.NewBuildableClient().WithTimeout(attemptTime),
-		Retryer: func() aws.Retryer {
-			return retry.NewStandard(func(o *retry.StandardOptions) {
-				o.MaxAttempts, o.MaxBackoff, o.RateLimiter = attempts, 5*time.Second, ratelimit.None
-			})
-		},
+	config := env.AWS()
+	config.HTTPClient = awshttp.NewBuildableClient().WithTimeout(attemptTime)
+	config.Retryer = func() aws.Retryer {
+		return retry.NewStandard(func(o *retry.StandardOptions) {
+			o.MaxAttempts, o.MaxBackoff, o.RateLimiter = attempts, 5*time.Second, ratelimit.None
+		})
 	}
 	options := resource.Options{
 		Table:          env.Required("PATCHBAY_TABLE"),
