@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/flate"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -57,6 +58,10 @@ func (e *Engine) makeBucket(ctx context.Context, bucket string) error {
 			LocationConstraint: types.BucketLocationConstraint(e.options.Config.Region),
 		},
 	})
+	// The bucket is the account's, and deployments run side by side: another may have made it meanwhile.
+	if owned := new(types.BucketAlreadyOwnedByYou); errors.As(err, &owned) {
+		return nil
+	}
 	return err
 }
 
