@@ -21,7 +21,7 @@ func main() {
 	stop()
 	if err != nil {
 		complain(os.Stderr, err)
-		os.Exit(1)
+		os.Exit(exitCode(err))
 	}
 }
 

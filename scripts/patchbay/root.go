@@ -20,7 +20,7 @@ func rootFlag(command *cobra.Command, root *string) {
 func takes(least, most int) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
-			return fmt.Errorf("the number of arguments is %d; usage: %s", len(args), command.UseLine())
+			return usageError{fmt.Errorf("the number of arguments is %d; usage: %s", len(args), command.UseLine())}
 		}
 		return nil
 	}

@@ -17,13 +17,17 @@ func toolCommand() *cobra.Command {
 	var at where
 	command := &cobra.Command{
 		Use:   "tool",
-		Short: "Disable or enable a tool",
+		Short: "Write, check, call, publish and switch tools",
 	}
-	at.flags(command)
-	command.AddCommand(
+	command.AddCommand(toolNewCommand(), toolLintCommand(), toolListCommand(), toolCallCommand(), toolPublishCommand(),
+		toolEvalCommand())
+	for _, switching := range []*cobra.Command{
 		disableCommand(&at, "disable", "Hide a tool from lists and calls, within ten seconds, until it is enabled", true),
 		disableCommand(&at, "enable", "Show a disabled tool again", false),
-	)
+	} {
+		at.flags(switching)
+		command.AddCommand(switching)
+	}
 	return command
 }
 
