@@ -28,7 +28,7 @@ that they make, (g) the templates of a deployment with 10 and 300 tools, (h) wha
 call. What is compared is measured in turns, so that whatever else the machine does hits both.
 A missed goal does not change the exit status, unless --check is given.`,
 		Example: "  patchbay bench --json bench.json\n  patchbay bench --short --parts ad",
-		Args:    cobra.NoArgs,
+		Args:    takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if options.Module, err = moduleRoot(root); err != nil {
 				return err

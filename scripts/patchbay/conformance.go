@@ -23,7 +23,7 @@ func conformanceCommand() *cobra.Command {
 it and prints a table of its scenarios. The last line counts checks. The exit status is 0 when exactly those checks fail
 that are expected to, each with its reason in scripts/conformancesuite. What is not installed yet is installed first.`,
 		Example: "  patchbay conformance\n  patchbay conformance --revision 2025-11-25",
-		Args:    cobra.NoArgs,
+		Args:    takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			module, err := moduleRoot(root)
 			if err != nil {

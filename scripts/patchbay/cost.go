@@ -31,7 +31,7 @@ are flags: those of your tools are in the REPORT lines of their logs, as Billed 
 dispatcher's and the authorizer's part from what ./scripts/bench --json measured. Free tiers, storage and what AWS
 charges for a cold start beside its duration are left out.`, costmodel.Region, costmodel.AsOf),
 		Example: "  patchbay cost --tool-ms 250 --tool-mb 512\n  patchbay cost --figures bench.json --prices",
-		Args:    cobra.NoArgs,
+		Args:    takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if figures != "" {
 				data, err := os.ReadFile(figures)

@@ -18,7 +18,7 @@ func installCommand() *cobra.Command {
 		Long: `Installs the DynamoDB engine and the Node that runs it. Every command that needs them does so by itself; this
 is for whoever wants it done before, and for the tests, which also need moto and cfn-lint from PyPI.`,
 		Example: "  patchbay install --dev",
-		Args:    cobra.NoArgs,
+		Args:    takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if options.Root, err = moduleRoot(root); err != nil {
 				return err

@@ -45,7 +45,7 @@ begin again. The keys themselves are never shown.`,
 func keysVerb(
 	at *where, verb, short string, named bool, change func(seal.Ring, string) (seal.Ring, error),
 ) *cobra.Command {
-	use, arguments := verb, cobra.NoArgs
+	use, arguments := verb, takes(0, 0)
 	if named {
 		use, arguments = verb+" KEY", takes(1, 1)
 	}

@@ -19,8 +19,11 @@ func rootFlag(command *cobra.Command, root *string) {
 // takes refuses another number of arguments than a command's, and says what they are.
 func takes(least, most int) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
+		if most == 0 && len(args) > 0 {
+			return fmt.Errorf("%q: %s takes no arguments; `%[2]s --help` tells its flags", args[0], command.CommandPath())
+		}
 		if len(args) < least || len(args) > most {
-			return usageError{fmt.Errorf("the number of arguments is %d; usage: %s", len(args), command.UseLine())}
+			return fmt.Errorf("the number of arguments is %d; usage: %s", len(args), command.UseLine())
 		}
 		return nil
 	}

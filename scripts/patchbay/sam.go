@@ -30,7 +30,7 @@ SAM is slower than patchbay local, about a second a call and hop, and cannot do 
 		Example: `  patchbay sam
   patchbay sam --only data        # and then, in another terminal: sam local start-api
   patchbay sam --auth             # with the authorizer, and an authorization server on this machine`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if options.Root, err = moduleRoot(root); err != nil {
 				return err

@@ -38,7 +38,7 @@ func (c *callers) arguments(command *cobra.Command, args []string) error {
 		return fmt.Errorf("%q is no argument of %s; a kind of authorization server is named as in --auth=%s",
 			args[0], command.CommandPath(), localstack.AuthCognito)
 	}
-	return cobra.NoArgs(command, args)
+	return takes(0, 0)(command, args)
 }
 
 // apply reads the files and sets the options.

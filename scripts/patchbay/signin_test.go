@@ -70,7 +70,7 @@ func TestFlagsOfCallersThatSayTooMuch(t *testing.T) {
 		"two others":               {[]string{"--authorization", bad, "--principals", people}, "give one of them"},
 		"two more":                 {[]string{"--auth=cognito", "--authorization", bad}, "give one of them"},
 		"the kind as an argument":  {[]string{"--auth", "cognito"}, "--auth=cognito"},
-		"an argument":              {[]string{"cognito"}, "unknown command"},
+		"an argument":              {[]string{"cognito"}, "takes no arguments"},
 		"no issuer in the file":    {[]string{"--authorization", bad}, "issuers"},
 		"no file":                  {[]string{"--authorization", "/nowhere.json"}, "/nowhere.json"},
 		"a configuration's member": {[]string{"--authorization", people}, "ada-token"},

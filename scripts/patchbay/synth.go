@@ -23,7 +23,7 @@ func synthCommand() *cobra.Command {
 		Long: `Builds every function for Lambda's processors, checks contracts and settings, and writes the templates and what
 they name to cdk.out in the folder of the CDK app. It does what npx cdk synth does there, in less time.`,
 		Example: "  patchbay synth -c stage=prod",
-		Args:    cobra.NoArgs,
+		Args:    takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if options.Module, err = moduleRoot(root); err != nil {
 				return err
