@@ -45,8 +45,9 @@ Results are written to standard output, progress and errors to standard error. E
 		Example: `  go tool patchbay local --watch
   go tool patchbay tool new find_order
   go tool patchbay tool lint`,
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		PersistentPreRunE: checkValues,
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(localCommand(), samCommand(), smokeCommand(), synthCommand(),

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // settle makes every command of a tree answer alike to a command line that is wrong: with what is allowed, and with
@@ -46,6 +47,16 @@ func runGroup(command *cobra.Command, args []string) error {
 	}
 	return usageError{fmt.Errorf("%q is no command of %s; allowed: %s", args[0], command.CommandPath(),
 		strings.Join(names, ", "))}
+}
+
+// checkValues refuses a flag that took the next flag for its value, which is never meant.
+func checkValues(command *cobra.Command, _ []string) (err error) {
+	command.Flags().Visit(func(flag *pflag.Flag) {
+		if value := flag.Value.String(); flag.Value.Type() == "string" && strings.HasPrefix(value, "--") {
+			err = flagError(command, fmt.Errorf("--%s has no value: behind it stands %s", flag.Name, value))
+		}
+	})
+	return err
 }
 
 // flagError is what is said of a flag that a command does not have, or a value that a flag does not take.

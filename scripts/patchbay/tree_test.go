@@ -63,8 +63,9 @@ func TestWrongCommandLines(t *testing.T) {
 		"smoke":                  "the number of arguments is 0; usage: patchbay smoke URL",
 		"smoke http://x --bogus": "unknown flag: --bogus; `patchbay smoke --help` tells its flags",
 		"version now":            `"now": patchbay version takes no arguments`,
+		"local --addr --auth":    "--addr has no value: behind it stands --auth",
 		"local --cache-ttl soon": `invalid argument "soon" for "--cache-ttl" flag`,
-		"completion tcsh":        "allowed: bash, ",
+		"completion tcsh":        "did you mean bash",
 	} {
 		out, err := run(strings.Fields(line)...)
 		if err == nil || !strings.Contains(err.Error(), says) || exitCode(err) != exitUsage {

@@ -50,6 +50,16 @@ func TestSmokeWithAToken(t *testing.T) {
 	}
 }
 
+// Where nothing is, one line says so, and how an endpoint's address ends.
+func TestSmokeOfAnotherAddress(t *testing.T) {
+	t.Parallel()
+	report := smoke(t, smokecheck.Options{URL: strings.TrimSuffix(fixtures.URL, "/mcp") + "/nowhere"})
+	got := checked(t, report, "reach")
+	if len(report.Checks) != 1 || got.Status != smokecheck.Failed || !strings.Contains(got.Seen, "ends in /mcp") {
+		t.Errorf("%+v", report.Checks)
+	}
+}
+
 func smoke(t *testing.T, options smokecheck.Options) *smokecheck.Report {
 	t.Helper()
 	report, err := smokecheck.Run(t.Context(), options, nil)
