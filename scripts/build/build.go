@@ -86,18 +86,31 @@ func (o GoOptions) programs(ctx context.Context) error {
 
 // make compiles all packages and installs what comes out.
 func (o GoOptions) make(ctx context.Context) error {
-	// Beside the results, so that the last step is a rename within one file system.
-	staging, err := os.MkdirTemp(o.OutDir, ".build-")
+	staging, remove, err := o.staging()
 	if err != nil {
 		return fmt.Errorf("creating a staging folder: %w", err)
 	}
-	defer os.RemoveAll(staging)
+	defer remove()
 
 	if err := compile(ctx, o, staging); err != nil {
 		return err
 	}
 	return o.install(staging)
 }
+
+// staging makes the folder that the go command writes to: beside the results, so that the last step is a rename within
+// one file system. That of an incremental build stays, since the go command links a program again unless it finds it.
+func (o GoOptions) staging() (dir string, remove func(), err error) {
+	if o.Incremental {
+		dir = filepath.Join(o.OutDir, linkedDir)
+		return dir, func() {}, os.MkdirAll(dir, 0o755)
+	}
+	dir, err = os.MkdirTemp(o.OutDir, ".build-")
+	return dir, func() { _ = os.RemoveAll(dir) }, err
+}
+
+// linkedDir is the folder of what the linker wrote in incremental builds.
+const linkedDir = ".linked"
 
 // folderOf is the name of a package's folder, which names its function.
 func folderOf(pkg string) string { return path.Base(pkg) }
@@ -251,10 +264,17 @@ func replace(source, target string, mode fs.FileMode) error {
 }
 
 func sameContent(source, target string) (bool, error) {
-	old, err := digest(target)
+	there, err := os.Stat(target)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
+	if err != nil {
+		return false, err
+	}
+	if came, err := os.Stat(source); err != nil || os.SameFile(came, there) || came.Size() != there.Size() {
+		return err == nil && os.SameFile(came, there), err
+	}
+	old, err := digest(target)
 	if err != nil {
 		return false, err
 	}

@@ -73,6 +73,31 @@ func TestGoLeavesAnUnchangedBootstrapAlone(t *testing.T) {
 	}
 }
 
+// Linking is most of what a build takes, so it shows when the linker wrote: the go command writes a new file then.
+func TestAnIncrementalBuildLinksOnlyWhatChanged(t *testing.T) {
+	t.Parallel()
+	out, sources := t.TempDir(), copyModule(t)
+	options := GoOptions{
+		ModuleDir: sources, OutDir: out, Packages: []string{"./hello", "./greet"}, Incremental: true,
+	}
+	linked := func() [2]os.FileInfo {
+		if err := Go(t.Context(), options); err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(out, linkedDir)
+		return [2]os.FileInfo{stat(t, filepath.Join(dir, "hello")), stat(t, filepath.Join(dir, "greet"))}
+	}
+	before := linked()
+	write(t, filepath.Join(sources, "greet", "main.go"), "package main\n\nfunc main() { println(\"changed\") }\n")
+	after := linked()
+	if !os.SameFile(before[0], after[0]) {
+		t.Error("hello was linked again though its source did not change")
+	}
+	if os.SameFile(before[1], after[1]) {
+		t.Error("greet was not linked again though its source changed")
+	}
+}
+
 func TestGoMakesEqualBytesFromAnotherFolder(t *testing.T) {
 	t.Parallel()
 	var digests [][]byte
