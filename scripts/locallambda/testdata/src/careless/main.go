@@ -36,7 +36,7 @@ func main() {
 	lambda.Start((&process{}).handle)
 }
 
-// initialize fails in the way that is asked for: always, or, with a mark, in the first process alone.
+// initialize fails, or waits, in the way that is asked for: always, or, with a mark, in the first process alone.
 func initialize(how, mark string) error {
 	if mark != "" {
 		file, err := os.OpenFile(mark, os.O_CREATE|os.O_EXCL, 0o600)
@@ -50,6 +50,8 @@ func initialize(how, mark string) error {
 		return errors.New("init fails")
 	case "hang":
 		hang()
+	case "gate":
+		return pass([]string{os.Getenv("INIT_GATE")})
 	}
 	return nil
 }
