@@ -115,7 +115,7 @@ func (c *checker) checkEnvironment(environment map[string]string) {
 		case !variableName.match(name) || isReservedVariable(name):
 			c.report("environment-name", at, "two or more of A-Z a-z 0-9 _, a letter first, not beginning with AWS_, LAMBDA_ "+
 				"or PATCHBAY_", "the variable %q cannot be set", name)
-		case looksSecret(name):
+		case LooksSecret(name):
 			c.report("environment-secret", at, `its name in "secrets", and shared/secret in the function`,
 				"the variable %q looks like a secret", name)
 		}

@@ -104,7 +104,7 @@ func (w *headerWalk) add(param HeaderParam, pointer string) {
 func (w *headerWalk) checkSecret(schema *node, pointer string, path []string, name string) {
 	parameter := path[len(path)-1]
 	hidden := schema.at("writeOnly").isTrue() || schema.at("format").text() == "password"
-	if !hidden && !looksSecret(parameter) && !looksSecret(name) {
+	if !hidden && !LooksSecret(parameter) && !LooksSecret(name) {
 		return
 	}
 	w.fault("header-param-secret", pointer, "the parameter "+parameter+" looks like a secret, and headers are logged "+

@@ -104,8 +104,8 @@ func TestLooksSecret(t *testing.T) {
 	}
 	for want, names := range tests {
 		for _, name := range names {
-			if got := looksSecret(name); got != want {
-				t.Errorf("looksSecret(%q) = %v, want %v", name, got, want)
+			if got := LooksSecret(name); got != want {
+				t.Errorf("LooksSecret(%q) = %v, want %v", name, got, want)
 			}
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// looksSecret reports whether a name is usually that of a credential: apiKey, client_secret, access-token. Names like
+// LooksSecret reports whether a name is usually that of a credential: apiKey, client_secret, access-token. Names like
 // max_tokens, token_url and secret_name are none.
-func looksSecret(name string) bool {
+func LooksSecret(name string) bool {
 	words := splitWords(name)
 	if len(words) > 0 && isAboutSecret(words[len(words)-1]) {
 		return false
