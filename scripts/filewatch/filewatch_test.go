@@ -1,0 +1,200 @@
+package filewatch
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// watched is a watcher of a tree, with a folder beside it that is watched alone.
+type watched struct {
+	*Watcher
+	t            *testing.T
+	tree, beside string
+}
+
+func newWatched(t *testing.T) *watched {
+	t.Helper()
+	w, err := New(Options{Ignore: func(name string, folder bool) bool { return strings.HasSuffix(name, "_test.go") }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	x := &watched{Watcher: w, t: t, tree: t.TempDir(), beside: t.TempDir()}
+	x.write("one/a.txt", "a")
+	x.write("two/b.txt", "b")
+	x.write("two/deep/c.txt", "c")
+	if err := os.MkdirAll(filepath.Join(x.beside, "below"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	added, err := w.Watch([]string{x.tree}, []string{x.beside, filepath.Join(x.beside, "none")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 5; len(added) != want {
+		t.Fatalf("%d folders are watched, want %d: %v", len(added), want, added)
+	}
+	return x
+}
+
+func (x *watched) path(name string) string { return filepath.Join(x.tree, filepath.FromSlash(name)) }
+
+func (x *watched) write(name, text string) {
+	x.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(x.path(name)), 0o755); err != nil {
+		x.t.Fatal(err)
+	}
+	x.must(os.WriteFile(x.path(name), []byte(text), 0o644))
+}
+
+func (x *watched) must(err error) {
+	x.t.Helper()
+	if err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// expect waits until all the folders have been told of as changed, and fails when another one is.
+func (x *watched) expect(folders ...string) {
+	x.t.Helper()
+	ctx, cancel := context.WithTimeout(x.t.Context(), 20*time.Second)
+	defer cancel()
+	missing := map[string]bool{}
+	for _, name := range folders {
+		missing[name] = true
+	}
+	known := map[string]bool{}
+	for len(missing) > 0 {
+		batch, err := x.Next(ctx)
+		if err != nil {
+			x.t.Fatalf("waiting for %v: %v", missing, err)
+		}
+		for _, dir := range batch.Folders {
+			name, err := filepath.Rel(x.tree, dir)
+			x.must(err)
+			if dir == x.beside {
+				name = "beside"
+			}
+			if name = filepath.ToSlash(name); !missing[name] && !known[name] {
+				x.t.Errorf("%s is said to have changed; expected %v", name, folders)
+			}
+			delete(missing, name)
+			known[name] = true
+		}
+	}
+}
+
+func TestSavesOfEditorsAreChanges(t *testing.T) {
+	t.Parallel()
+	x := newWatched(t)
+	x.write("one/a.txt", "written in place")
+	x.expect("one")
+
+	// By a new file that takes the name, as Vim and many others do.
+	x.write("two/.b.txt.new", "renamed")
+	x.must(os.Rename(x.path("two/.b.txt.new"), x.path("two/b.txt")))
+	x.expect("two")
+
+	// By moving the old one away first.
+	x.must(os.Rename(x.path("one/a.txt"), x.path("one/a.txt~")))
+	x.write("one/a.txt", "after a backup")
+	x.expect("one")
+
+	x.must(os.WriteFile(filepath.Join(x.beside, "d.txt"), []byte("d"), 0o644))
+	x.expect("beside")
+}
+
+func TestAFileThatIsEmptyIsNotWholeYet(t *testing.T) {
+	t.Parallel()
+	x := newWatched(t)
+	x.must(os.Truncate(x.path("one/a.txt"), 0))
+	go func() {
+		// More than the quiet after which a change counts as whole.
+		time.Sleep(3 * quiet)
+		_ = os.WriteFile(x.path("one/a.txt"), []byte("whole"), 0o644)
+	}()
+	batch, err := x.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(x.path("one/a.txt"))
+	if err != nil || string(data) != "whole" || !cmp.Equal(batch.Folders, []string{x.path("one")}) {
+		t.Errorf("the change of %v was told when the file held %q, %v", batch.Folders, data, err)
+	}
+
+	x.must(os.Truncate(x.path("one/a.txt"), 0)) // which stays so
+	x.expect("one")
+}
+
+func TestWhatIsNoChange(t *testing.T) {
+	t.Parallel()
+	x := newWatched(t)
+	x.write("one/a.txt", "a") // what it was
+	x.must(os.Chtimes(x.path("one/a.txt"), time.Now(), time.Now()))
+	for _, name := range []string{
+		".a.txt.swp", "a.txt~", "#a.txt#", "4913", "a.txt.tmp", "a.txt___jb_old___", "a_test.go", "a.pyc",
+		"__pycache__/a.txt", "node_modules/x/index.js", ".git/HEAD",
+	} {
+		x.write("one/"+name, "left by a tool")
+	}
+	x.must(os.WriteFile(filepath.Join(x.beside, "below", "x.txt"), []byte("not watched"), 0o644))
+	x.write("two/b.txt", "changed")
+	x.expect("two")
+}
+
+func TestFoldersComeAndGo(t *testing.T) {
+	t.Parallel()
+	x := newWatched(t)
+	x.write("new/below/d.txt", "d")
+	x.expect(".", "new", "new/below")
+	x.write("new/below/d.txt", "changed")
+	x.expect("new/below")
+
+	x.must(os.Rename(x.path("new"), x.path("moved")))
+	x.expect(".", "new", "new/below", "moved", "moved/below")
+	x.write("moved/below/d.txt", "changed again")
+	x.expect("moved/below")
+
+	// Another folder takes the name of one that goes, as when a branch is checked out.
+	x.must(os.RemoveAll(x.path("one")))
+	x.write("one/a.txt", "another")
+	x.expect("one")
+	x.write("one/a.txt", "yet another")
+	x.expect("one")
+
+	x.must(os.RemoveAll(x.path("two")))
+	x.expect(".", "two", "two/deep")
+}
+
+func TestWatchForgetsWhatIsNotNamed(t *testing.T) {
+	t.Parallel()
+	x := newWatched(t)
+	added, err := x.Watch([]string{x.path("one")}, []string{x.path("two")})
+	if err != nil || len(added) != 0 {
+		t.Fatalf("added %v, %v; want none", added, err)
+	}
+	x.must(os.WriteFile(filepath.Join(x.beside, "d.txt"), []byte("d"), 0o644))
+	x.write("two/deep/c.txt", "not watched any more")
+	x.write("two/b.txt", "changed")
+	x.expect("two")
+}
+
+func TestNextEnds(t *testing.T) {
+	t.Parallel()
+	x := newWatched(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := x.Next(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("after its context: %v", err)
+	}
+	x.must(x.Close())
+	if _, err := x.Next(t.Context()); !errors.Is(err, errClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
