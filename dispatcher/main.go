@@ -64,7 +64,7 @@ func newHandler(getenv func(string) string, log *slog.Logger) (gateway.Handler, 
 	audit := settings.named(slog.New(slog.NewJSONHandler(os.Stdout, nil))).With("log", "audit")
 	counters := settings.counters(os.Stdout)
 	db := settings.dynamoDB()
-	catalogue := registry.NewReader(db, settings.table, registry.ReaderOptions{})
+	catalogue := registry.NewReader(db, settings.table, registry.ReaderOptions{MaxAge: settings.catalogueMaxAge})
 	functions := function.New(settings.lambda())
 	mcpEndpoint := endpoint.New(endpoint.Config{
 		ServerCard:      card,

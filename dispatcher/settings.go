@@ -40,6 +40,7 @@ type settings struct {
 	cacheTTL        time.Duration
 	cacheScope      string
 	page            registry.PageLimits
+	catalogueMaxAge time.Duration
 	answerWithin    time.Duration
 	buffered        bool
 	limit           ratelimit.Limit
@@ -71,7 +72,8 @@ func readSettings(getenv func(string) string) (*settings, error) {
 			MaxTools: env.Count("PATCHBAY_PAGE_TOOLS"),
 			MaxBytes: env.Count("PATCHBAY_PAGE_BYTES"),
 		},
-		answerWithin: env.Milliseconds("PATCHBAY_ANSWER_WITHIN_MS", 0),
+		catalogueMaxAge: catalogueMaxAge(env, "PATCHBAY_CATALOGUE_MAX_AGE_MS"),
+		answerWithin:    env.Milliseconds("PATCHBAY_ANSWER_WITHIN_MS", 0),
 		limit: ratelimit.Limit{
 			Calls: env.Count("PATCHBAY_LIMIT_CALLS"), Window: env.Milliseconds("PATCHBAY_LIMIT_WINDOW_MS", time.Minute),
 		},
@@ -119,6 +121,22 @@ func cacheScope(env *environment.Reader, name string) string {
 		return env.OneOf(name, mcp.CachePrivate, mcp.CachePublic)
 	}
 	return env.OneOf(name, mcp.CachePublic, mcp.CachePrivate)
+}
+
+// The bounds of how old an instance's view of the catalogue may be. Operators go by the upper one: within it a disabled
+// tool is gone everywhere. Below the lower one the view would be too old by the time it has been read.
+const (
+	leastCatalogueAge = 100 * time.Millisecond
+	mostCatalogueAge  = 10 * time.Second
+)
+
+// catalogueMaxAge reads how old an instance's view of the catalogue may be.
+func catalogueMaxAge(env *environment.Reader, name string) time.Duration {
+	age := env.Milliseconds(name, mostCatalogueAge)
+	if age < leastCatalogueAge || age > mostCatalogueAge {
+		env.Fault(name, env.Optional(name), "100 to 10000 milliseconds")
+	}
+	return age
 }
 
 // resource reads the server's canonical URI; empty where none is set.

@@ -40,14 +40,14 @@ func TestSettings(t *testing.T) {
 			"PATCHBAY_ORIGINS":          " https://app.example.com\thttp://localhost:6274\nhttps://[::1]:8443 ",
 			"PATCHBAY_LOOPBACK_ORIGINS": "true", "PATCHBAY_CACHE_TTL_MS": "1500", "PATCHBAY_CACHE_SCOPE": "private",
 			"PATCHBAY_PAGE_TOOLS": "20", "PATCHBAY_PAGE_BYTES": "65536", "PATCHBAY_ANSWER_WITHIN_MS": "29000",
-			"PATCHBAY_BUFFERED": "1", "AWS_ENDPOINT_URL_LAMBDA": "http://127.0.0.1:1",
+			"PATCHBAY_CATALOGUE_MAX_AGE_MS": "250", "PATCHBAY_BUFFERED": "1", "AWS_ENDPOINT_URL_LAMBDA": "http://127.0.0.1:1",
 			"AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:2",
 		}, func(s *settings) {
 			s.origins = []string{"https://app.example.com", "http://localhost:6274", "https://[::1]:8443"}
 			s.loopbackOrigins, s.buffered = true, true
 			s.cacheTTL, s.cacheScope = 1500*time.Millisecond, "private"
 			s.page = registry.PageLimits{MaxTools: 20, MaxBytes: 65536}
-			s.answerWithin = 29 * time.Second
+			s.answerWithin, s.catalogueMaxAge = 29*time.Second, 250*time.Millisecond
 			s.lambdaURL, s.dynamoDBURL = "http://127.0.0.1:1", "http://127.0.0.1:2"
 		}},
 		"no caching": {map[string]string{"PATCHBAY_CACHE_TTL_MS": "0"}, func(s *settings) { s.cacheTTL = 0 }},
@@ -89,6 +89,7 @@ func TestSettings(t *testing.T) {
 			want := &settings{
 				serverFile: "/var/task/server.json", table: "registry", ledgerTable: "ledger", sealKeysFile: "/keys.json",
 				cacheTTL: 5 * time.Minute, cacheScope: "public", limit: ratelimit.Limit{Window: time.Minute},
+				catalogueMaxAge: 10 * time.Second,
 			}
 			test.change(want)
 			ignored := cmpopts.IgnoreFields(settings{}, "aws")
@@ -128,6 +129,8 @@ func TestSettingsRefuse(t *testing.T) {
 		{"PATCHBAY_PAGE_TOOLS", "0", "above zero"},
 		{"PATCHBAY_PAGE_BYTES", "64k", "above zero"},
 		{"PATCHBAY_ANSWER_WITHIN_MS", "29s", "milliseconds"},
+		{"PATCHBAY_CATALOGUE_MAX_AGE_MS", "99", "100 to 10000 milliseconds"},
+		{"PATCHBAY_CATALOGUE_MAX_AGE_MS", "10001", "100 to 10000 milliseconds"},
 		{"PATCHBAY_ORIGINS", "*", "https://app.example.com"},
 		{"PATCHBAY_ORIGINS", "null", "https://app.example.com"},
 		{"PATCHBAY_ORIGINS", "app.example.com", "https://app.example.com"},
