@@ -57,8 +57,8 @@ type entry struct {
 
 // Batch is what changed at about the same time.
 type Batch struct {
-	// Folders are those with files or folders that were added, changed or removed, in order; those that are gone too.
-	Folders []string
+	// Paths are the files that were added, changed or removed, and the folders that were added or removed, in order.
+	Paths []string
 	// First is when the first sign of it was noticed.
 	First time.Time
 }
@@ -213,10 +213,10 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 			if err := w.keep(seen); err != nil {
 				return Batch{}, err
 			}
-			batch.Folders = changed
+			batch.Paths = changed
 			break
 		}
-		if len(batch.Folders) > 0 {
+		if len(batch.Paths) > 0 {
 			return batch, nil
 		}
 	}
@@ -272,7 +272,7 @@ func (w *Watcher) await(ctx context.Context, pending map[string]bool, timeout <-
 }
 
 // compare looks at the pending folders that are watched and at those that are new in the trees. It returns what it saw
-// and which of them have changed.
+// and the paths of what has changed there.
 func (w *Watcher) compare(pending map[string]bool) (seen map[string]folder, changed []string) {
 	seen = map[string]folder{}
 	for dir := range w.folders {
@@ -281,21 +281,38 @@ func (w *Watcher) compare(pending map[string]bool) (seen map[string]folder, chan
 		}
 	}
 	for dir := range pending {
-		if before, watched := w.folders[dir]; watched {
+		if _, watched := w.folders[dir]; watched {
 			seen[dir] = w.look(dir)
-			if !maps.Equal(before, seen[dir]) {
-				changed = append(changed, dir)
-			}
 		}
 	}
 	for dir := range w.below() {
 		if _, watched := w.folders[dir]; !watched {
 			seen[dir] = w.look(dir)
-			changed = append(changed, dir)
+		}
+	}
+	for dir, files := range seen {
+		for _, name := range w.folders[dir].differences(files) {
+			changed = append(changed, filepath.Join(dir, name))
 		}
 	}
 	slices.Sort(changed)
 	return seen, changed
+}
+
+// differences are the names of what was added, changed or removed since.
+func (f folder) differences(since folder) []string {
+	var names []string
+	for name, e := range since {
+		if before, was := f[name]; !was || before != e {
+			names = append(names, name)
+		}
+	}
+	for name := range f {
+		if _, is := since[name]; !is {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // unfinished reports whether a file has become empty, as in the middle of a save.

@@ -60,29 +60,33 @@ func (x *watched) must(err error) {
 	}
 }
 
-// expect waits until all the folders have been told of as changed, and fails when another one is.
-func (x *watched) expect(folders ...string) {
+// expect waits until all the paths have been told of as changed, and fails when another one is. One that ends with ?
+// may be told of or not.
+func (x *watched) expect(paths ...string) {
 	x.t.Helper()
 	ctx, cancel := context.WithTimeout(x.t.Context(), 20*time.Second)
 	defer cancel()
-	missing := map[string]bool{}
-	for _, name := range folders {
-		missing[name] = true
+	missing, known := map[string]bool{}, map[string]bool{}
+	for _, name := range paths {
+		if name, may := strings.CutSuffix(name, "?"); may {
+			known[name] = true
+		} else {
+			missing[name] = true
+		}
 	}
-	known := map[string]bool{}
 	for len(missing) > 0 {
 		batch, err := x.Next(ctx)
 		if err != nil {
 			x.t.Fatalf("waiting for %v: %v", missing, err)
 		}
-		for _, dir := range batch.Folders {
-			name, err := filepath.Rel(x.tree, dir)
+		for _, path := range batch.Paths {
+			name, err := filepath.Rel(x.tree, path)
 			x.must(err)
-			if dir == x.beside {
-				name = "beside"
+			if filepath.Dir(path) == x.beside {
+				name = "beside/" + filepath.Base(path)
 			}
 			if name = filepath.ToSlash(name); !missing[name] && !known[name] {
-				x.t.Errorf("%s is said to have changed; expected %v", name, folders)
+				x.t.Errorf("%s is said to have changed; expected %v", name, paths)
 			}
 			delete(missing, name)
 			known[name] = true
@@ -94,20 +98,20 @@ func TestSavesOfEditorsAreChanges(t *testing.T) {
 	t.Parallel()
 	x := newWatched(t)
 	x.write("one/a.txt", "written in place")
-	x.expect("one")
+	x.expect("one/a.txt")
 
 	// By a new file that takes the name, as Vim and many others do.
 	x.write("two/.b.txt.new", "renamed")
 	x.must(os.Rename(x.path("two/.b.txt.new"), x.path("two/b.txt")))
-	x.expect("two")
+	x.expect("two/b.txt")
 
 	// By moving the old one away first.
 	x.must(os.Rename(x.path("one/a.txt"), x.path("one/a.txt~")))
 	x.write("one/a.txt", "after a backup")
-	x.expect("one")
+	x.expect("one/a.txt")
 
 	x.must(os.WriteFile(filepath.Join(x.beside, "d.txt"), []byte("d"), 0o644))
-	x.expect("beside")
+	x.expect("beside/d.txt")
 }
 
 func TestAFileThatIsEmptyIsNotWholeYet(t *testing.T) {
@@ -124,12 +128,12 @@ func TestAFileThatIsEmptyIsNotWholeYet(t *testing.T) {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(x.path("one/a.txt"))
-	if err != nil || string(data) != "whole" || !cmp.Equal(batch.Folders, []string{x.path("one")}) {
-		t.Errorf("the change of %v was told when the file held %q, %v", batch.Folders, data, err)
+	if err != nil || string(data) != "whole" || !cmp.Equal(batch.Paths, []string{x.path("one/a.txt")}) {
+		t.Errorf("the change of %v was told when the file held %q, %v", batch.Paths, data, err)
 	}
 
 	x.must(os.Truncate(x.path("one/a.txt"), 0)) // which stays so
-	x.expect("one")
+	x.expect("one/a.txt")
 }
 
 func TestWhatIsNoChange(t *testing.T) {
@@ -145,31 +149,31 @@ func TestWhatIsNoChange(t *testing.T) {
 	}
 	x.must(os.WriteFile(filepath.Join(x.beside, "below", "x.txt"), []byte("not watched"), 0o644))
 	x.write("two/b.txt", "changed")
-	x.expect("two")
+	x.expect("two/b.txt")
 }
 
 func TestFoldersComeAndGo(t *testing.T) {
 	t.Parallel()
 	x := newWatched(t)
 	x.write("new/below/d.txt", "d")
-	x.expect(".", "new", "new/below")
+	x.expect("new", "new/below", "new/below/d.txt")
 	x.write("new/below/d.txt", "changed")
-	x.expect("new/below")
+	x.expect("new/below/d.txt")
 
 	x.must(os.Rename(x.path("new"), x.path("moved")))
-	x.expect(".", "new", "new/below", "moved", "moved/below")
+	x.expect("new", "new/below", "new/below/d.txt", "moved", "moved/below", "moved/below/d.txt")
 	x.write("moved/below/d.txt", "changed again")
-	x.expect("moved/below")
+	x.expect("moved/below/d.txt")
 
 	// Another folder takes the name of one that goes, as when a branch is checked out.
 	x.must(os.RemoveAll(x.path("one")))
 	x.write("one/a.txt", "another")
-	x.expect("one")
+	x.expect("one/a.txt", "one?")
 	x.write("one/a.txt", "yet another")
-	x.expect("one")
+	x.expect("one/a.txt")
 
 	x.must(os.RemoveAll(x.path("two")))
-	x.expect(".", "two", "two/deep")
+	x.expect("two", "two/b.txt", "two/deep", "two/deep/c.txt")
 }
 
 func TestWatchForgetsWhatIsNotNamed(t *testing.T) {
@@ -182,7 +186,7 @@ func TestWatchForgetsWhatIsNotNamed(t *testing.T) {
 	x.must(os.WriteFile(filepath.Join(x.beside, "d.txt"), []byte("d"), 0o644))
 	x.write("two/deep/c.txt", "not watched any more")
 	x.write("two/b.txt", "changed")
-	x.expect("two")
+	x.expect("two/b.txt")
 }
 
 func TestNextEnds(t *testing.T) {
