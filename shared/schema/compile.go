@@ -14,6 +14,8 @@ import (
 
 // Problem is one fault of a schema.
 type Problem struct {
+	// Kind says what sort of fault it is.
+	Kind Kind
 	// Pointer is a JSON pointer into the schema (RFC 6901); empty for the schema as a whole.
 	Pointer string
 	// Message says what is wrong.
@@ -21,6 +23,18 @@ type Problem struct {
 	// Allowed says what would be right; it may be empty.
 	Allowed string
 }
+
+// Kind is a sort of fault; those of one kind matter for one reason.
+type Kind int
+
+const (
+	// KindInvalid is what a schema of the dialect cannot have, or what is not supported.
+	KindInvalid Kind = iota
+	// KindOutside is a reference that leads out of the schema.
+	KindOutside
+	// KindBounds is what would be right if there were less of it: text, depth, subschemas, work for one value.
+	KindBounds
+)
 
 func (p Problem) String() string {
 	text := p.Message
@@ -232,7 +246,8 @@ func (d *document) problemsOfMeta(base string, invalid *jsonschema.SchemaValidat
 		pointer := base + pointerTo(stepsIn(value, l.path))
 		if f := e.describe(l); !taken[pointer] {
 			taken[pointer] = true
-			problems = append(problems, Problem{pointer, strings.TrimSpace(f.Value + " " + f.Problem), f.Allowed})
+			problems = append(problems, Problem{KindInvalid, pointer,
+				strings.TrimSpace(f.Value + " " + f.Problem), f.Allowed})
 		}
 	}
 	return problems

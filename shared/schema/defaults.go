@@ -203,7 +203,8 @@ func (b *fillerBuilder) checkDefault(declared *jsonschema.Schema, p *property, t
 		return &Problem{Pointer: p.from, Message: "the default " + faults[0].message}
 	}
 	if b.spent += b.schema.guard.cost(declared, value); b.spent > maxCost {
-		return &Problem{p.from, "the default is too large to check, or all before it were", "fewer or smaller defaults"}
+		return &Problem{KindBounds, p.from, "the default is too large to check, or all before it were",
+			"fewer or smaller defaults"}
 	}
 	alone := *b.schema
 	alone.root = declared

@@ -68,10 +68,11 @@ func (d *document) visit(pointer string, value any, depth int, base *resource) *
 		return nil // the dialect's own schema refuses what is neither
 	}
 	if depth > d.limits.MaxDepth {
-		return &Problem{pointer, "the schema nests too deeply here", fmt.Sprintf("at most %d levels", d.limits.MaxDepth)}
+		return &Problem{KindBounds, pointer, "the schema nests too deeply here",
+			fmt.Sprintf("at most %d levels", d.limits.MaxDepth)}
 	}
 	if len(d.schemas) == d.limits.MaxSubschemas {
-		return &Problem{pointer, "the schema holds too many subschemas",
+		return &Problem{KindBounds, pointer, "the schema holds too many subschemas",
 			fmt.Sprintf("at most %d", d.limits.MaxSubschemas)}
 	}
 	s := &subschema{pointer, value, depth, d.enterResource(object, pointer, base)}
@@ -131,16 +132,16 @@ func (d *document) check() []Problem {
 func (d *document) checkDialect(s *subschema, object map[string]any) []Problem {
 	var problems []Problem
 	if declared, found := object["$schema"]; found && draftNamed(declared) != d.draft {
-		problems = append(problems, Problem{joinPointer(s.pointer, "$schema"),
+		problems = append(problems, Problem{KindInvalid, joinPointer(s.pointer, "$schema"),
 			fmt.Sprintf("a subschema declares another dialect, %s", shortJSON(declared)),
 			"the root's dialect, or no $schema here"})
 	}
 	if _, list := object["items"].([]any); list && d.draft == jsonschema.Draft2020 {
-		problems = append(problems, Problem{joinPointer(s.pointer, "items"),
+		problems = append(problems, Problem{KindInvalid, joinPointer(s.pointer, "items"),
 			"a list of schemas is draft-07", "one schema; schemas by position are called prefixItems in 2020-12"})
 	}
 	if _, found := object["$recursiveRef"]; found {
-		problems = append(problems, Problem{joinPointer(s.pointer, "$recursiveRef"),
+		problems = append(problems, Problem{KindInvalid, joinPointer(s.pointer, "$recursiveRef"),
 			"$recursiveRef belongs to 2019-09, which is not supported", `"$ref": "#" or $dynamicRef`})
 	}
 	return problems
@@ -152,10 +153,11 @@ func (d *document) checkPatterns(s *subschema, object map[string]any) []Problem 
 		_, err := d.patterns.compile(source)
 		switch {
 		case errors.Is(err, errManySteps):
-			problems = append(problems, Problem{pointer, err.Error(), fmt.Sprintf("at most %d in all patterns together, "+
-				"where each character and class is one, as often as it is repeated", maxInstructions)})
+			problems = append(problems, Problem{KindBounds, pointer, err.Error(),
+				fmt.Sprintf("at most %d in all patterns together, "+
+					"where each character and class is one, as often as it is repeated", maxInstructions)})
 		case err != nil:
-			problems = append(problems, Problem{pointer, err.Error(),
+			problems = append(problems, Problem{KindInvalid, pointer, err.Error(),
 				"RE2 syntax: no lookahead, lookbehind or backreference, no repeat beyond 1,000"})
 		}
 	}
@@ -181,7 +183,7 @@ func checkCounts(s *subschema, object map[string]any) []Problem {
 			continue
 		}
 		if n, ok := new(big.Rat).SetString(number.String()); ok && n.Cmp(big.NewRat(most, 1)) > 0 {
-			problems = append(problems, Problem{joinPointer(s.pointer, keyword),
+			problems = append(problems, Problem{KindInvalid, joinPointer(s.pointer, keyword),
 				fmt.Sprintf("%s is too large", shortJSON(number)), fmt.Sprintf("at most %d", most)})
 		}
 	}

@@ -126,13 +126,15 @@ func (ix index) checkCost() *Problem {
 	for _, e := range ix.inTextOrder() {
 		switch n := paths.count(e.schema); {
 		case math.IsInf(n, 1) && slices.Contains(closure(ix.inPlace(e.schema), ix.inPlace), e.schema):
-			return &Problem{e.pointer, "the reference leads back to itself without going down into the value",
+			return &Problem{KindInvalid, e.pointer, "the reference leads back to itself without going down into the value",
 				"recursion through properties or items"}
 		case n > maxApplied && !math.IsInf(n, 1):
-			return &Problem{e.pointer, fmt.Sprintf("references multiply to more than %d schemas for one value", maxApplied),
+			return &Problem{KindBounds, e.pointer, fmt.Sprintf("references multiply to more than %d schemas for one value",
+				maxApplied),
 				"fewer references inside allOf, anyOf and oneOf"}
 		case !math.IsInf(n, 1) && chain.length(e.schema) > maxChained:
-			return &Problem{e.pointer, fmt.Sprintf("references follow one another more than %d times for one value", maxChained),
+			return &Problem{KindBounds, e.pointer, fmt.Sprintf("references follow one another more than %d times for one value",
+				maxChained),
 				"shorter chains of $ref and allOf"}
 		}
 	}

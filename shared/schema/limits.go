@@ -28,6 +28,7 @@ func (l Limits) checkSize(n int) *Problem {
 		return nil
 	}
 	return &Problem{
+		Kind:    KindBounds,
 		Message: fmt.Sprintf("the schema has %d bytes", n),
 		Allowed: fmt.Sprintf("at most %d bytes", l.MaxBytes),
 	}

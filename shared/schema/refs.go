@@ -17,7 +17,7 @@ type resource struct {
 
 func (d *document) addResource(address, pointer string) *resource {
 	if first := d.resources[address]; first != nil {
-		d.twice = append(d.twice, Problem{joinPointer(pointer, "$id"),
+		d.twice = append(d.twice, Problem{KindInvalid, joinPointer(pointer, "$id"),
 			fmt.Sprintf("the URL %q is that of another schema in the document, at %q", address, first.pointer), ""})
 		return first
 	}
@@ -61,7 +61,7 @@ func (d *document) addAnchors(object map[string]any, s *subschema) {
 
 func (d *document) addAnchor(s *subschema, keyword, anchor string) {
 	if first, found := s.base.anchors[anchor]; found && first != s.pointer {
-		d.twice = append(d.twice, Problem{joinPointer(s.pointer, keyword),
+		d.twice = append(d.twice, Problem{KindInvalid, joinPointer(s.pointer, keyword),
 			fmt.Sprintf("the anchor %q is that of another schema in the document, at %q", anchor, first), ""})
 		return
 	}
@@ -89,16 +89,17 @@ func (d *document) checkReference(s *subschema, at, ref string) *Problem {
 	const inside = "a reference inside this schema, such as \"#/$defs/name\""
 	address, fragment, err := resolveURL(s.base.url, ref)
 	if err != nil {
-		return &Problem{at, fmt.Sprintf("the reference %q is not a URI", ref), inside}
+		return &Problem{KindInvalid, at, fmt.Sprintf("the reference %q is not a URI", ref), inside}
 	}
 	target := d.resources[address]
 	if target == nil {
-		return &Problem{at, fmt.Sprintf("the reference %q leads out of the schema; nothing is loaded", ref), inside}
+		return &Problem{KindOutside, at, fmt.Sprintf("the reference %q leads out of the schema; nothing is loaded", ref),
+			inside}
 	}
 	pointer, found := target.resolve(fragment)
 	value, exists := lookup(d.value, pointer)
 	if !found || !exists {
-		return &Problem{at, fmt.Sprintf("the reference %q leads to nothing in the schema", ref), inside}
+		return &Problem{KindInvalid, at, fmt.Sprintf("the reference %q leads to nothing in the schema", ref), inside}
 	}
 	switch value.(type) {
 	case bool, map[string]any:
@@ -107,7 +108,8 @@ func (d *document) checkReference(s *subschema, at, ref string) *Problem {
 		}
 		return d.visit(pointer, value, 1, d.resourceAt(pointer))
 	}
-	return &Problem{at, fmt.Sprintf("the reference %q leads to %s, which is not a schema", ref, shortJSON(value)), inside}
+	return &Problem{KindInvalid, at, fmt.Sprintf("the reference %q leads to %s, which is not a schema", ref,
+		shortJSON(value)), inside}
 }
 
 func (r *resource) resolve(fragment string) (pointer string, found bool) {
