@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
-	"path/filepath"
 
 	"patchbay/scripts/build"
 	"patchbay/shared/contract"
@@ -51,11 +49,7 @@ func (s *Stack) checkTools(tools []*contract.Tool) error {
 func (s *Stack) checkCode(tool *contract.Tool) error {
 	function := tool.Contract.Function
 	if function.ARN != "" {
-		dir := filepath.Join(s.existingDir(), existingName(function))
-		if _, err := os.Stat(dir); err != nil {
-			return fmt.Errorf("the local stack looks for the code of the function %s in %s: %w", function.ARN, dir, err)
-		}
-		return nil
+		return s.checkExisting(function, tool.Contract.Execution.TimeoutSeconds)
 	}
 	return build.CheckDependencies(s.sourceDir(tool), function)
 }

@@ -53,6 +53,11 @@ func (s *Stack) build(ctx context.Context) error {
 		}
 	}
 	functions := len(options.Packages)
+	existing, err := s.existingPackages()
+	if err != nil {
+		return err
+	}
+	options.Packages = append(options.Packages, existing...)
 	for _, tool := range s.set.Tools {
 		pkg, err := s.goPackage(tool)
 		if err != nil {
@@ -64,6 +69,9 @@ func (s *Stack) build(ctx context.Context) error {
 	}
 	fmt.Fprintf(s.options.Progress, "building the dispatcher and %d functions\n", len(options.Packages)-functions)
 	if err := build.Go(ctx, options); err != nil {
+		return err
+	}
+	if err := s.packageExisting(ctx); err != nil {
 		return err
 	}
 	s.programs = map[*contract.Tool]*program{}
@@ -88,47 +96,27 @@ func byCompiler(function contract.Function) bool {
 // goPackage is the package that the compiler makes a tool's function from, relative to the module; empty when it is
 // made in another way.
 func (s *Stack) goPackage(tool *contract.Tool) (string, error) {
-	dir := s.sourceDir(tool)
-	if tool.Contract.Function.ARN != "" {
-		dir = filepath.Join(s.existingDir(), existingName(tool.Contract.Function))
-	} else if !byCompiler(tool.Contract.Function) {
+	if tool.Contract.Function.ARN != "" || !byCompiler(tool.Contract.Function) {
 		return "", nil
 	}
-	relative, err := filepath.Rel(s.module, dir)
+	relative, err := filepath.Rel(s.module, s.sourceDir(tool))
 	if err != nil {
 		return "", fmt.Errorf("resolving the folder of %s: %w", tool.File, err)
 	}
 	return "./" + filepath.ToSlash(relative), nil
 }
 
-func (s *Stack) existingDir() string {
-	if s.options.Existing != "" {
-		return s.options.Existing
-	}
-	return filepath.Join(s.module, "tests", "integration", "existing")
-}
-
-// existingName is the name of an existing function: of local:NAME, or of
-// arn:aws:lambda:REGION:ACCOUNT:function:NAME:ALIAS.
-func existingName(function contract.Function) string {
-	if name, ok := function.Local(); ok {
-		return name
-	}
-	parts := strings.Split(function.ARN, ":")
-	return parts[min(6, len(parts)-1)]
-}
-
 // deployment puts built functions on the Lambda service.
 type deployment struct {
 	*Stack
 	systems standins.Systems
-	// existing holds the ARNs of existing functions by name, since several tools may share one.
-	existing map[string]string
 }
 
 // tools deploys every tool's function and returns what is to be published.
 func (d *deployment) tools() ([]registry.Publication, error) {
-	d.existing = map[string]string{}
+	if err := d.deployExisting(); err != nil {
+		return nil, err
+	}
 	publications := make([]registry.Publication, 0, len(d.set.Tools))
 	for _, tool := range d.set.Tools {
 		arn, err := d.function(tool)
@@ -142,7 +130,7 @@ func (d *deployment) tools() ([]registry.Publication, error) {
 
 func (d *deployment) function(tool *contract.Tool) (string, error) {
 	if tool.Contract.Function.ARN != "" {
-		return d.existingFunction(tool)
+		return LocalFunction(tool.Contract.Function), nil
 	}
 	environment, err := d.environment(tool)
 	if err != nil {
@@ -158,21 +146,6 @@ func (d *deployment) function(tool *contract.Tool) (string, error) {
 	}
 	d.programs[tool].apply(&function)
 	return d.lambda.Deploy(function)
-}
-
-// existingFunction deploys a function that knows nothing of Patchbay, once however many tools name it.
-func (d *deployment) existingFunction(tool *contract.Tool) (string, error) {
-	name := existingName(tool.Contract.Function)
-	if arn, deployed := d.existing[name]; deployed {
-		return arn, nil
-	}
-	arn, err := d.lambda.Deploy(locallambda.Function{
-		Name:    name,
-		Dir:     filepath.Join(d.outDir(), name),
-		Timeout: time.Duration(tool.Contract.Execution.TimeoutSeconds) * time.Second,
-	})
-	d.existing[name] = arn
-	return arn, err
 }
 
 // environment is what the contract names. An empty value is a setting of the deployment: here a stand-in's, else the

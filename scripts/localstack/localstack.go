@@ -52,8 +52,8 @@ type Options struct {
 	Addr string
 	// Functions is the folder of functions; empty means functions.
 	Functions string
-	// Existing is the folder with the code of functions that contracts name by ARN or as local:NAME, one folder each;
-	// empty means tests/integration/existing in the module.
+	// Existing is the folder with the code of functions that exist already, one folder each, which contracts name by ARN
+	// or as local:NAME; empty means tests/integration/existing in the module, where there is one.
 	Existing string
 	// Data keeps what is built and the tables; empty means .patchbay in the module. Two stacks cannot share it.
 	Data string
@@ -110,12 +110,14 @@ type Stack struct {
 	module  string
 	modules string // the folder node_modules
 	set     *contract.Set
-	engine  *localdb.Engine
-	db      *dynamodb.Client
-	lambda  *locallambda.Service
-	mail    *smtpsink.Server
-	gateway *http.Server
-	servers []*http.Server
+	// existing are the functions of the folder Existing.
+	existing []*existing
+	engine   *localdb.Engine
+	db       *dynamodb.Client
+	lambda   *locallambda.Service
+	mail     *smtpsink.Server
+	gateway  *http.Server
+	servers  []*http.Server
 	// programs are how functions are run that are no bootstrap.
 	programs map[*contract.Tool]*program
 	// responses are what the gateway's own responses carry.
@@ -227,10 +229,13 @@ func (s *Stack) load() error {
 	if len(set.Tools) == 0 {
 		return fmt.Errorf("%s has no tools; a tool is a folder with a tool.json", s.options.Functions)
 	}
+	s.set, s.Warnings = set, problems.Warnings()
+	if err := s.readExisting(); err != nil {
+		return err
+	}
 	if err := s.checkTools(set.Tools); err != nil {
 		return err
 	}
-	s.set, s.Warnings = set, problems.Warnings()
 	return nil
 }
 
