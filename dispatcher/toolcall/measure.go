@@ -72,3 +72,7 @@ func (c *call) measure() {
 	}
 	c.Metrics.Call(counted)
 }
+
+// IsRefusal reports whether a call with this outcome, as its line in the log says it, was refused for a reason on the
+// caller's side.
+func IsRefusal(word string) bool { return meanings[outcome(word)].refused }

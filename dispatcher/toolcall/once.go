@@ -132,6 +132,15 @@ func (c *call) unrecordable(cause error) error {
 		"The call cannot be recorded at the moment, so nothing has run (request id %s)", c.RequestID))
 }
 
+// What became of a call's record, as its line in the log says it.
+const (
+	ledgerRecorded = "recorded" // with its result
+	ledgerReplayed = "replayed" // it was there, with the result of an earlier request
+	ledgerReleased = "released" // nothing has run: the next one with the key may
+	ledgerUnknown  = "unknown"  // that it was begun, and that nobody knows how it ended
+	ledgerOpen     = "open"     // it was begun and is not brought to an end; its lease runs out
+)
+
 // met answers with the record of another call with the same key.
 func (c *call) met(record ledger.Record) (reply, error) {
 	name := c.entry.Tool.Name
@@ -141,7 +150,7 @@ func (c *call) met(record ledger.Record) (reply, error) {
 		if err != nil {
 			return nil, c.unrecordable(fmt.Errorf("reading a recorded result: %w", err))
 		}
-		c.outcome, c.replayed = outcomeReplayed, true
+		c.outcome, c.replayed, c.ledger = outcomeReplayed, true, ledgerReplayed
 		return members, nil
 	case ledger.Leased:
 		return c.toolError(outcomeInFlight, "This call of %s is running already, begun by an earlier request with the same "+
@@ -164,6 +173,7 @@ func secondsUntil(now, then time.Time) int {
 // underLease runs the call, records what it came to, and only then answers.
 func (c *call) underLease(ctx context.Context, lease *ledger.Lease) (reply, error) {
 	if !lease.MayStart(c.now()) {
+		c.ledger = ledgerReleased
 		c.settle(ctx, "releasing a lease that came too late", lease.Release)
 		return c.toolError(outcomeThrottled, "%s could not be started in time, and nothing has run. Try again in a few "+
 			"seconds.", c.entry.Tool.Name), nil
@@ -175,10 +185,13 @@ func (c *call) underLease(ctx context.Context, lease *ledger.Lease) (reply, erro
 	c.uncertain = (left == traceUnknown || left == traceOpen) && !isTrue(c.entry.Tool.Annotations.IdempotentHint)
 	switch left {
 	case traceNone:
+		c.ledger = ledgerReleased
 		c.settle(ctx, "releasing a lease", lease.Release)
 	case traceUnknown:
+		c.ledger = ledgerUnknown
 		c.settle(ctx, "recording an unknown outcome", lease.Fail)
 	case traceOpen:
+		c.ledger = ledgerOpen
 		// The tool may finish yet; its lease runs on, and whoever meets it after its end learns that nobody knows.
 	case traceAnswered:
 		return c.complete(ctx, lease, answer)
@@ -211,11 +224,13 @@ func (c *call) complete(ctx context.Context, lease *ledger.Lease, answer reply) 
 		cancel()
 		switch {
 		case err == nil && winner == nil:
+			c.ledger = ledgerRecorded
 			return answer, nil
 		case err == nil:
 			return c.met(*winner)
 		}
 	}
+	c.ledger = ledgerOpen
 	c.cause = fmt.Errorf("recording the result: %w", err)
 	return c.toolError(outcomeUnrecorded, "%s has run, but its result could not be recorded, so it is not given here: a "+
 		"repeat would not get the same one. Its effects are there. Check what it did before calling it again (request id "+

@@ -128,6 +128,9 @@ func (c *call) record(ctx context.Context, err error) {
 	if c.entry != nil {
 		attrs = append(attrs, slog.String("function", c.entry.Function))
 	}
+	if c.ledger != "" {
+		attrs = append(attrs, slog.String("ledger", c.ledger))
+	}
 	if c.TraceID != "" {
 		attrs = append(attrs, slog.String("traceId", c.TraceID))
 	}

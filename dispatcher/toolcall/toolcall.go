@@ -134,6 +134,9 @@ type call struct {
 	// replayed says that the answer is a recorded one, uncertain that the call is recorded and nobody knows whether it had
 	// its effect, unsettled that its record could not be brought to its end.
 	replayed, uncertain, unsettled bool
+	// ledger is what became of the call's record, in one word for the log; empty where there is none, or where it is
+	// another call's.
+	ledger string
 
 	outcome outcome
 	// cause is what the log says of a failure and the client never sees.

@@ -21,7 +21,8 @@ type Call struct {
 	Tool      string `json:"tool,omitempty"`
 	Principal string `json:"principal,omitempty"`
 	Outcome   string `json:"outcome,omitempty"`
-	// Ledger says what became of the call's record: recorded, replayed, or empty where calls are not recorded.
+	// Ledger says what became of the call's record, in the dispatcher's words, as in recorded and replayed; empty where
+	// calls are not recorded, or this one was not.
 	Ledger string `json:"ledger,omitempty"`
 	// Refusal says why the call was refused, and by whom; empty when it was not.
 	Refusal string `json:"refusal,omitempty"`
@@ -33,14 +34,16 @@ type Call struct {
 
 // Span is the time that one part had the call.
 type Span struct {
-	// Name is gateway, authorizer, dispatcher, or the name of the tool's function.
+	// Name is gateway, authorizer, dispatcher, or the name of the tool's function. A function that was asked twice, since
+	// it was throttled at first, has two spans.
 	Name string `json:"name"`
 	// StartMS is from the call's beginning; both are in milliseconds.
 	StartMS    float64 `json:"startMs"`
 	DurationMS float64 `json:"durationMs"`
-	// ColdStart says that an instance was started for it.
-	ColdStart bool `json:"coldStart,omitempty"`
-	// Outcome is the part's own word; empty for success.
+	// ColdStart says that an instance was started for it, and InitMS how much of the time that took, in milliseconds.
+	ColdStart bool    `json:"coldStart,omitempty"`
+	InitMS    float64 `json:"initMs,omitempty"`
+	// Outcome is the part's own word, or Lambda's where it has none; empty for success.
 	Outcome string `json:"outcome,omitempty"`
 }
 

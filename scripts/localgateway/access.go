@@ -8,15 +8,21 @@ import (
 // Access is what the gateway's access log says of a request: never header fields or bodies, which may hold secrets. Its
 // names are those of the deployed API's log.
 type Access struct {
-	RequestID      string `json:"requestId"`
-	TraceID        string `json:"traceId,omitempty"`
-	IP             string `json:"ip"`
-	HTTPMethod     string `json:"httpMethod"`
-	Path           string `json:"path"`
-	Status         int    `json:"status"`
+	RequestID  string `json:"requestId"`
+	TraceID    string `json:"traceId,omitempty"`
+	IP         string `json:"ip"`
+	HTTPMethod string `json:"httpMethod"`
+	Path       string `json:"path"`
+	Status     int    `json:"status"`
+	// ResponseType is the type of the gateway response, where the gateway answered itself; empty where it did not, or
+	// where the answer is of no type.
+	ResponseType   string `json:"responseType,omitempty"`
 	ResponseLength int64  `json:"responseLength"`
 	// ResponseLatency is in milliseconds, to the end of the answer.
 	ResponseLatency int64 `json:"responseLatency"`
+	// Began is when the request was there, and Took how long the gateway had it: the same as ResponseLatency, exactly.
+	Began time.Time     `json:"-"`
+	Took  time.Duration `json:"-"`
 }
 
 // logAccess tells of every request when its answer has ended, also of one whose connection was cut.
@@ -25,26 +31,32 @@ func logAccess(next http.Handler, tell func(Access)) http.Handler {
 		began := time.Now()
 		counted := &countingWriter{ResponseWriter: w}
 		defer func() {
+			took := time.Since(began)
 			tell(Access{
-				RequestID:       w.Header().Get("X-Amzn-Requestid"),
-				TraceID:         w.Header().Get("X-Amzn-Trace-Id"),
+				RequestID:       counted.requestID,
+				TraceID:         counted.traceID,
 				IP:              r.RemoteAddr,
 				HTTPMethod:      r.Method,
 				Path:            r.URL.Path,
 				Status:          counted.status,
+				ResponseType:    counted.responseType,
 				ResponseLength:  counted.length,
-				ResponseLatency: time.Since(began).Milliseconds(),
+				ResponseLatency: took.Milliseconds(),
+				Began:           began,
+				Took:            took,
 			})
 		}()
 		next.ServeHTTP(counted, r)
 	})
 }
 
-// countingWriter keeps the status and counts the bytes of an answer.
+// countingWriter keeps the status and counts the bytes of an answer. The gateway itself says the rest, since an answer
+// need not have a header: that of a client that has left, or one of the few that cannot be customized.
 type countingWriter struct {
 	http.ResponseWriter
-	status int
-	length int64
+	status                           int
+	length                           int64
+	requestID, traceID, responseType string
 }
 
 // Unwrap leads http.ResponseController to the connection.

@@ -185,7 +185,7 @@ func (g *gateway) admit(e *exchange) bool {
 	ctx, cancel := context.WithTimeout(e.request.Context(), g.AuthorizerTimeout)
 	defer cancel()
 	begun := time.Now()
-	output, err := g.authorizer.authorize(locallambda.WithTrace(ctx, e.trace), e.event.forAuthorizer())
+	output, err := g.authorizer.authorize(e.traced(ctx), e.event.forAuthorizer())
 	if err != nil {
 		e.refuseCaller(err)
 		return false

@@ -134,6 +134,11 @@ func New(options Options) http.Handler {
 	return logAccess(g, options.Access)
 }
 
+// traced is a context whose invocations are the request's.
+func (e *exchange) traced(ctx context.Context) context.Context {
+	return locallambda.WithRequestID(locallambda.WithTrace(ctx, e.trace), e.id)
+}
+
 type gateway struct {
 	Options
 	limiter *rate.Limiter
@@ -175,7 +180,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (g *gateway) integrate(e *exchange, payload []byte) {
 	ctx, cancel := context.WithTimeout(e.request.Context(), g.Timeout)
 	defer cancel()
-	response, err := g.Invoker.Invoke(locallambda.WithTrace(ctx, e.trace), g.FunctionARN, payload)
+	response, err := g.Invoker.Invoke(e.traced(ctx), g.FunctionARN, payload)
 	if err != nil {
 		e.refuseFailure(ctx, err)
 		return
@@ -221,5 +226,8 @@ func (g *gateway) newExchange(w http.ResponseWriter, r *http.Request) *exchange 
 	}
 	e.trace = traceID(r.Header.Get("X-Amzn-Trace-Id"), e.begun)
 	e.event.RequestContext.RequestID = e.id
+	if counted, ok := w.(*countingWriter); ok {
+		counted.requestID, counted.traceID = e.id, e.trace
+	}
 	return e
 }

@@ -67,6 +67,9 @@ func (e *exchange) refuse(with refusal) {
 	}
 	e.log.Info("gateway response", "requestId", e.id, "method", e.request.Method, "path", e.request.URL.Path,
 		"status", with.status, "body", body)
+	if counted, ok := e.writer.(*countingWriter); ok {
+		counted.responseType = with.response
+	}
 	e.writer.WriteHeader(with.status)
 	_, _ = io.WriteString(e.writer, body) // a client that has left is nobody to tell
 }

@@ -69,8 +69,9 @@ const (
 // why.
 const truncationGrace = 2 * time.Second
 
-// newInstance starts a bootstrap.
-func (s *Service) newInstance(v *version) (*instance, error) {
+// newInstance starts a bootstrap for an invocation.
+func (s *Service) newInstance(inv *invocation) (*instance, error) {
+	v := inv.version
 	in := &instance{
 		id: uuid.NewString(), service: s, version: v,
 		ready: make(chan struct{}), initFailed: make(chan struct{}), exited: make(chan struct{}),
@@ -81,6 +82,7 @@ func (s *Service) newInstance(v *version) (*instance, error) {
 		return nil, fmt.Errorf("listening for the runtime API: %w", err)
 	}
 	in.server = &http.Server{Handler: in.runtimeAPI()}
+	s.observe(Starting, inv.call, v.number, in.id, "")
 	if err := in.run(listener.Addr().String()); err != nil {
 		listener.Close()
 		return nil, err
@@ -187,7 +189,7 @@ func (s *Service) occupy(in *instance) bool {
 
 // init starts an instance and waits until it is ready for work; else it returns the invocation's failure.
 func (s *Service) init(inv *invocation, limit time.Duration, cause string) (*instance, []byte) {
-	in, err := s.newInstance(inv.version)
+	in, err := s.newInstance(inv)
 	if err != nil {
 		return nil, s.failure(inv, "", "Runtime.InvalidEntrypoint", err.Error())
 	}
@@ -230,7 +232,7 @@ func (in *instance) deliver(inv *invocation, deadline time.Time) bool {
 	inv.deadline = deadline
 	inv.timer = time.AfterFunc(time.Until(deadline), func() { in.timeOut(inv) })
 	in.current = inv
-	in.service.options.Begin(in.version.Name, in.version.number, in.id, inv.requestID)
+	in.service.observe(Begun, inv.call, in.version.number, in.id, "")
 	in.inbox <- inv
 	return true
 }

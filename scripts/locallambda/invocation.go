@@ -26,6 +26,8 @@ type call struct {
 	payload       []byte
 	clientContext string
 	trace         string
+	// of is the request for which it is, by its id; empty where nobody has said.
+	of string
 	// streaming callers get the answer as it is written.
 	streaming bool
 }
@@ -43,12 +45,14 @@ type invocation struct {
 	claimed bool
 }
 
-func newInvocation(c call, v *version) *invocation {
+func (s *Service) newInvocation(c call, v *version) *invocation {
 	window := 0
 	if c.streaming {
 		window = streamWindow
 	}
-	return &invocation{call: c, version: v, answer: newAnswer(window)}
+	answer := newAnswer(window)
+	answer.ended = func(failure []byte) { s.observe(Ended, c, v.number, "", errorType(failure)) }
+	return &invocation{call: c, version: v, answer: answer}
 }
 
 // fail ends the invocation with a failure that the function did not report itself. An answer that is complete stays.
@@ -91,7 +95,10 @@ func (s *Service) Invoke(ctx context.Context, arn string, payload []byte) (*Resp
 	if err != nil {
 		return nil, err
 	}
-	c := call{target: to, requestID: uuid.NewString(), payload: payload, trace: continueTrace(ctx), streaming: true}
+	c := call{
+		target: to, requestID: uuid.NewString(), payload: payload, trace: continueTrace(ctx), of: requestOf(ctx),
+		streaming: true,
+	}
 	if err := c.check("RequestResponse", maxRequest); err != nil {
 		return nil, err
 	}
@@ -122,12 +129,16 @@ func (s *Service) start(c call) (*invocation, error) {
 	v, err := s.find(c.name, c.qualifier)
 	s.mu.Unlock()
 	if err != nil {
+		s.observe(Asked, c, "", "", "")
+		s.observe(Ended, c, "", "", refused(err))
 		return nil, err
 	}
-	inv := newInvocation(c, v)
+	s.observe(Asked, c, v.number, "", "")
+	inv := s.newInvocation(c, v)
 	for {
 		in, err := s.acquire(v)
 		if err != nil {
+			s.observe(Ended, c, v.number, "", refused(err))
 			return nil, err
 		}
 		if in == nil {
@@ -148,6 +159,8 @@ type answer struct {
 	// begun is closed when contentType is known: when the function begins to answer, or has failed.
 	begun       chan struct{}
 	contentType string
+	// ended is told of the end before the caller can see it.
+	ended func(failure []byte)
 
 	mu      sync.Mutex
 	changed sync.Cond
@@ -203,6 +216,7 @@ func (a *answer) finish(failure []byte) {
 	if a.complete {
 		return
 	}
+	a.ended(failure)
 	a.beginLocked("")
 	a.complete = true
 	a.failed = failure

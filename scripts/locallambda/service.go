@@ -40,9 +40,9 @@ type Options struct {
 	// has to say of an instance. It may be called from several goroutines at once, and must not keep line. Nil:
 	// dropped.
 	Log func(function, instance string, line []byte)
-	// Begin is told of each invocation that an instance gets, before the function can log anything of it: what Lambda
-	// says in a function's log with a line that begins with START. It must return at once. Nil: nobody is told.
-	Begin func(function, version, instance, requestID string)
+	// Observe is told of each step of each invocation. It may be called from several goroutines at once, in the order of
+	// the steps of one invocation, and must return at once. Nil: nobody is told.
+	Observe func(Event)
 }
 
 func (o Options) withDefaults() Options {
@@ -61,8 +61,8 @@ func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = func(string, string, []byte) {}
 	}
-	if o.Begin == nil {
-		o.Begin = func(string, string, string, string) {}
+	if o.Observe == nil {
+		o.Observe = func(Event) {}
 	}
 	return o
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -309,7 +310,7 @@ func (s *Stack) serve(handler http.Handler) (string, error) {
 }
 
 func (s *Stack) startFunctions(ctx context.Context) (dispatcher, authorizer string, err error) {
-	s.lambda = locallambda.New(locallambda.Options{Log: s.line, Begin: s.begin})
+	s.lambda = locallambda.New(locallambda.Options{Log: s.line, Observe: s.invocation})
 	if s.LambdaURL, err = s.serve(s.lambda); err != nil {
 		return "", "", err
 	}
@@ -363,6 +364,7 @@ func (s *Stack) serveGateway(listener net.Listener, dispatcher, authorizer strin
 		Principals:    s.options.Principals,
 		Timeout:       s.answerWithin(s.set.Tools),
 		Access:        s.access,
+		Logger:        slog.New(slog.NewJSONHandler(writerFunc(s.gatewayLine), nil)),
 	})
 	go func() { _ = s.gateway.Serve(listener) }()
 }

@@ -1,6 +1,7 @@
 package localstack
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,7 +9,9 @@ import (
 	"path/filepath"
 	"sync"
 
+	"patchbay/scripts/callpath"
 	"patchbay/scripts/localgateway"
+	"patchbay/scripts/locallambda"
 	"patchbay/scripts/locallog"
 )
 
@@ -24,6 +27,7 @@ func LogDir(data string) string { return filepath.Join(data, "logs") }
 // logs keeps what the gateway and the functions log.
 type logs struct {
 	store *locallog.Store
+	calls *callpath.Collector
 	// complain tells once that lines are lost, since a full disk would do so for every line.
 	complain func(error)
 }
@@ -34,7 +38,7 @@ func (s *Stack) openLogs() error {
 		return err
 	}
 	var once sync.Once
-	s.logs = &logs{store, func(err error) {
+	s.logs = &logs{store, callpath.New("dispatcher", "authorizer"), func(err error) {
 		once.Do(func() { fmt.Fprintf(s.options.Progress, "log lines are lost: %v\n", err) })
 	}}
 	return nil
@@ -47,17 +51,37 @@ func (l *logs) write(group, stream string, message []byte) {
 	}
 }
 
+// Calls are the last requests with their paths. It is there while the stack runs.
+func (s *Stack) Calls() *callpath.Collector { return s.logs.calls }
+
 // line keeps a line of a function, and hands it on.
 func (s *Stack) line(function, instance string, line []byte) {
 	s.logs.write(LogGroup(function), instance, line)
 	s.options.Log(function, line)
+	s.logs.calls.Line(function, instance, line)
 }
 
-// begin keeps what Lambda says when it hands an invocation to an instance. Whatever follows in that instance's log, up
-// to the next such line, is of this invocation, also what a crash leaves behind that knows no request id.
-func (s *Stack) begin(function, version, instance, requestID string) {
-	s.logs.write(LogGroup(function), instance, fmt.Appendf(nil, "START RequestId: %s Version: %s", requestID, version))
+// invocation keeps what Lambda says when it hands an invocation to an instance. Whatever follows in that instance's
+// log, up to the next such line, is of this invocation, also what a crash leaves behind that knows no request id.
+func (s *Stack) invocation(event locallambda.Event) {
+	if event.Step == locallambda.Begun {
+		s.logs.write(LogGroup(event.Function), event.Instance,
+			fmt.Appendf(nil, "START RequestId: %s Version: %s", event.RequestID, event.Version))
+	}
+	s.logs.calls.Invocation(event)
 }
+
+// gatewayLine hands on a line that the gateway logs beside its access log.
+func (s *Stack) gatewayLine(line []byte) (int, error) {
+	s.options.Log("gateway", bytes.TrimSuffix(line, []byte("\n")))
+	s.logs.calls.Gateway(bytes.TrimSuffix(line, []byte("\n")))
+	return len(line), nil
+}
+
+// writerFunc is a function as an io.Writer.
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(data []byte) (int, error) { return f(data) }
 
 // access keeps a record of the gateway's access log.
 func (s *Stack) access(record localgateway.Access) {
@@ -66,10 +90,12 @@ func (s *Stack) access(record localgateway.Access) {
 		panic("encoding a record of the access log: " + err.Error())
 	}
 	s.logs.write(AccessLogGroup, "gateway", line)
+	s.logs.calls.Access(record)
 }
 
 func (l *logs) close() {
 	if l != nil {
+		l.calls.Close()
 		_ = l.store.Close()
 	}
 }

@@ -1,0 +1,293 @@
+package callpath
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"patchbay/scripts/localgateway"
+	"patchbay/scripts/locallambda"
+)
+
+// Bounds of what a Collector holds.
+const (
+	// keep is how many calls that have ended it remembers.
+	keep = 200
+	// maxOpen is how many may be under way; the oldest gives way to one more.
+	maxOpen = 1000
+	// maxLines and maxText bound the lines of a call and all their text in bytes, maxRuns its invocations.
+	maxLines = 200
+	maxText  = 64 << 10
+	maxRuns  = 50
+	// backlog is how many calls wait for a subscriber.
+	backlog = 64
+	// linger is how long a call whose answer has ended is waited for: the lines of a process come through a pipe, and so a
+	// little later than its answer.
+	linger = 200 * time.Millisecond
+)
+
+// Collector makes calls of what gateway, Lambda service and functions tell, and remembers the last ones. It is safe for
+// concurrent use.
+type Collector struct {
+	// dispatcher is the name of the dispatcher's function, and authorizer that of the authorizer's.
+	dispatcher, authorizer string
+
+	mu sync.Mutex
+	// calls are all that are known, by their request id. Ended ones are in ended, the oldest first; the others in open.
+	calls       map[string]*path
+	open, ended []*path
+	// runs are the invocations of these calls, by their own id; segments the calls by the part of the trace under which
+	// the dispatcher's invocation asks for others.
+	runs     map[string]*run
+	segments map[string]*path
+	// instances say whose lines an instance writes: those of the run that it has, or had last.
+	instances   map[string]*run
+	subscribers map[chan Call]struct{}
+	closed      bool
+}
+
+// New returns a Collector for a stack whose dispatcher and authorizer are the functions of these names.
+func New(dispatcher, authorizer string) *Collector {
+	return &Collector{
+		dispatcher: dispatcher, authorizer: authorizer,
+		calls: map[string]*path{}, runs: map[string]*run{}, segments: map[string]*path{}, instances: map[string]*run{},
+		subscribers: map[chan Call]struct{}{},
+	}
+}
+
+// Recent returns the last calls that have ended, up to n of them, the newest first. What is logged of one after its end
+// is in it, too.
+func (c *Collector) Recent(n int) []Call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	recent := make([]Call, 0, min(n, len(c.ended)))
+	for _, p := range slices.Backward(c.ended) {
+		if len(recent) >= n {
+			break
+		}
+		recent = append(recent, p.call())
+	}
+	return recent
+}
+
+// Subscribe returns a channel that gets each call when it has ended, and what to call when no more are wanted. The
+// channel is closed then, or with the Collector. Whoever reads too slowly misses calls.
+func (c *Collector) Subscribe() (calls <-chan Call, stop func()) {
+	channel := make(chan Call, backlog)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		close(channel)
+		return channel, func() {}
+	}
+	c.subscribers[channel] = struct{}{}
+	return channel, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.unsubscribe(channel)
+	}
+}
+
+// unsubscribe closes a channel once. The lock must be held.
+func (c *Collector) unsubscribe(channel chan Call) {
+	if _, has := c.subscribers[channel]; has {
+		delete(c.subscribers, channel)
+		close(channel)
+	}
+}
+
+// Close tells subscribers of the calls whose answer has ended and whose lines were waited for, and that there will be
+// no more.
+func (c *Collector) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, p := range slices.Clone(c.open) {
+		if p.access != nil {
+			c.end(p)
+		}
+	}
+	for channel := range c.subscribers {
+		c.unsubscribe(channel)
+	}
+}
+
+// Access takes the gateway's record of a request whose answer has ended.
+func (c *Collector) Access(record localgateway.Access) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.path(record.RequestID)
+	p.access = &record
+	c.settle(p)
+}
+
+// Invocation takes a step of an invocation.
+func (c *Collector) Invocation(event locallambda.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if event.Step == locallambda.Asked {
+		c.asked(event)
+		return
+	}
+	r := c.runs[event.RequestID]
+	if r == nil { // of no request, as when the service warms an instance up
+		delete(c.instances, event.Instance)
+		return
+	}
+	switch event.Step {
+	case locallambda.Starting:
+		r.cold = true
+		c.instances[event.Instance] = r
+		r.instances = append(r.instances, event.Instance)
+	case locallambda.Begun:
+		r.begun = event.Time
+		if c.instances[event.Instance] != r {
+			c.instances[event.Instance] = r
+			r.instances = append(r.instances, event.Instance)
+		}
+	case locallambda.Ended:
+		r.ended, r.failure = event.Time, event.Failure
+		c.settle(r.path)
+	}
+}
+
+// asked begins a run, if it is known for which request it is.
+func (c *Collector) asked(event locallambda.Event) {
+	segment := parent(event.Trace)
+	var p *path
+	switch {
+	case event.For != "":
+		p = c.path(event.For)
+		if event.Function == c.dispatcher {
+			c.segments[segment] = p
+			p.segment = segment
+		}
+	case segment != "":
+		p = c.segments[segment]
+	}
+	if p == nil || len(p.runs) >= maxRuns {
+		return
+	}
+	r := &run{path: p, id: event.RequestID, function: event.Function, asked: event.Time}
+	p.runs = append(p.runs, r)
+	c.runs[r.id] = r
+}
+
+// Line takes a line that an instance of a function has logged.
+func (c *Collector) Line(function, instance string, text []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.instances[instance]
+	if r == nil {
+		r = c.named(text)
+	}
+	if r == nil {
+		return
+	}
+	facts := read(text)
+	r.path.add(Line{Time: time.Now(), Source: function, Message: string(text)})
+	if facts.closes(r.path.id) {
+		r.facts = &facts
+		c.settle(r.path)
+	}
+}
+
+// named is the run that Lambda's own word of a failure names, where that is of no instance.
+func (c *Collector) named(text []byte) *run {
+	rest, is := strings.CutPrefix(string(text[:min(len(text), 100)]), "RequestId: ")
+	if !is {
+		return nil
+	}
+	id, _, _ := strings.Cut(rest, " ")
+	return c.runs[id]
+}
+
+// Gateway takes a line that the gateway has logged, as JSON with the requestId.
+func (c *Collector) Gateway(text []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.calls[read(text).RequestID]; p != nil {
+		p.add(Line{Time: time.Now(), Source: sourceGateway, Message: string(text)})
+	}
+}
+
+// path is that of a request, from the first word of it on. The lock must be held.
+func (c *Collector) path(id string) *path {
+	if p := c.calls[id]; p != nil {
+		return p
+	}
+	if len(c.open) >= maxOpen {
+		c.forget(c.open[0])
+		c.open = c.open[1:]
+	}
+	p := &path{id: id}
+	c.calls[id] = p
+	c.open = append(c.open, p)
+	return p
+}
+
+// settle ends a call that is complete. One that lacks only lines ends a little later, with or without them. The lock
+// must be held.
+func (c *Collector) settle(p *path) {
+	switch {
+	case p.done || p.access == nil || p.running():
+	case p.complete():
+		c.end(p)
+	case p.timer == nil:
+		p.timer = time.AfterFunc(linger, func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.end(p)
+		})
+	}
+}
+
+// end puts a call among those that have ended, and tells of it. The lock must be held.
+func (c *Collector) end(p *path) {
+	at := slices.Index(c.open, p)
+	if at < 0 { // ended meanwhile, or forgotten
+		return
+	}
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	c.open = slices.Delete(c.open, at, at+1)
+	p.done = true
+	if len(c.ended) >= keep {
+		c.forget(c.ended[0])
+		c.ended = c.ended[1:]
+	}
+	c.ended = append(c.ended, p)
+	call := p.call()
+	for channel := range c.subscribers {
+		select {
+		case channel <- call:
+		default:
+		}
+	}
+}
+
+// forget leaves nothing of a call. The lock must be held.
+func (c *Collector) forget(p *path) {
+	delete(c.calls, p.id)
+	delete(c.segments, p.segment)
+	for _, r := range p.runs {
+		delete(c.runs, r.id)
+		for _, instance := range r.instances {
+			if c.instances[instance] == r {
+				delete(c.instances, instance)
+			}
+		}
+	}
+}
+
+// parent is the segment of a trace that asks for an invocation; empty where the header names none.
+func parent(header string) string {
+	for field := range strings.SplitSeq(header, ";") {
+		if segment, is := strings.CutPrefix(strings.TrimSpace(field), "Parent="); is {
+			return segment
+		}
+	}
+	return ""
+}
