@@ -110,10 +110,22 @@ func (c *checker) checkCompiled(err error, pointer string) {
 		for _, p := range invalid.Problems {
 			// Keys that come twice were reported for the whole file.
 			if !c.reported("duplicate-key", pointer+p.Pointer) {
-				c.report("schema-invalid", pointer+p.Pointer, p.Allowed, "%s", p.Message)
+				c.reportSchema(p, pointer+p.Pointer)
 			}
 		}
 	default:
 		c.report("schema-invalid", pointer, "", "%v", err)
+	}
+}
+
+// reportSchema adds a fault of a schema under the rule of its kind.
+func (c *checker) reportSchema(p schema.Problem, pointer string) {
+	switch p.Kind {
+	case schema.KindOutside:
+		c.report("schema-outside", pointer, p.Allowed, "%s", p.Message)
+	case schema.KindBounds:
+		c.report("schema-bounds", pointer, p.Allowed, "%s", p.Message)
+	default:
+		c.report("schema-invalid", pointer, p.Allowed, "%s", p.Message)
 	}
 }

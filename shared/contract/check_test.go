@@ -30,7 +30,7 @@ func TestARNs(t *testing.T) {
 	}
 	for want, arns := range tests {
 		for _, arn := range arns {
-			c := newChecker("f")
+			c := &checker{file: "f"}
 			c.checkARN(arn)
 			if got := len(c.problems) == 0; got != want {
 				t.Errorf("%q: allowed = %v, want %v", arn, got, want)
@@ -48,7 +48,7 @@ func TestMetaKeys(t *testing.T) {
 	}
 	for want, keys := range tests {
 		for _, key := range keys {
-			c := newChecker("f")
+			c := &checker{file: "f"}
 			c.checkMetaKey(key, "/_meta")
 			got := ""
 			if len(c.problems) > 0 {

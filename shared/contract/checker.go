@@ -8,7 +8,9 @@ import (
 
 // checker collects the problems of one file.
 type checker struct {
-	file     string
+	file string
+	data []byte
+	// root is the file's object; nil when it is none.
 	root     *node
 	problems Problems
 	// broken holds the pointers whose type or value is already known to be wrong. Nothing more is said about them and
@@ -16,8 +18,11 @@ type checker struct {
 	broken map[string]bool
 }
 
-func newChecker(file string) *checker {
-	return &checker{file: file, broken: map[string]bool{}}
+// newChecker reads the file as JSON.
+func newChecker(file string, data []byte) *checker {
+	c := &checker{file: file, data: data, broken: map[string]bool{}}
+	c.root = c.readTree()
+	return c
 }
 
 // report adds a problem. The rule's severity comes from the table of rules.
@@ -26,6 +31,24 @@ func (c *checker) report(id, pointer, allowed, format string, args ...any) {
 		return
 	}
 	c.problems = append(c.problems, problem(c.file, id, pointer, allowed, fmt.Sprintf(format, args...)))
+}
+
+// reportAt adds a problem of the byte at an offset, in a file whose values cannot be told apart.
+func (c *checker) reportAt(at int, id, allowed, format string, args ...any) {
+	p := problem(c.file, id, "", allowed, fmt.Sprintf(format, args...))
+	p.Line, p.Column = position(c.data, at)
+	c.problems = append(c.problems, p)
+}
+
+// found returns all problems in their order, each with its place in the file.
+func (c *checker) found() Problems {
+	for i, p := range c.problems {
+		if c.root != nil && p.Line == 0 && p.Pointer != "" {
+			start, _ := c.root.locate(p.Pointer)
+			c.problems[i].Line, c.problems[i].Column = position(c.data, start)
+		}
+	}
+	return c.problems.sorted()
 }
 
 func (c *checker) isBroken(pointer string) bool {

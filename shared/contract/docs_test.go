@@ -17,7 +17,7 @@ func reference() string { return filepath.Join("..", "..", "docs", "tool-json.md
 func TestReferenceNamesEveryField(t *testing.T) {
 	t.Parallel()
 	text := string(readFile(t, reference()))
-	for _, kind := range []reflect.Type{reflect.TypeFor[definition](), reflect.TypeFor[Server]()} {
+	for _, kind := range []reflect.Type{reflect.TypeFor[definition](), reflect.TypeFor[authoredServer]()} {
 		for _, path := range fieldPaths(kind, "") {
 			if !strings.Contains(text, "\n| `"+path+"` | ") {
 				t.Errorf("the reference has no row for %s", path)
@@ -36,7 +36,7 @@ func fieldPaths(t reflect.Type, prefix string) []string {
 			field = field.Elem()
 		}
 		switch {
-		case t == reflect.TypeFor[Server]() && name == "icons":
+		case t == reflect.TypeFor[authoredServer]() && name == "icons":
 			paths = append(paths, path)
 		case field.Kind() == reflect.Struct:
 			paths = append(paths, fieldPaths(field, path+".")...)
@@ -133,8 +133,8 @@ func TestStoredContractHasTheAuthorsNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newChecker("stored")
-	c.checkShape(parseTree(stored), reflect.TypeFor[Contract](), "")
+	c := newChecker("stored", stored)
+	c.checkShape(c.root, reflect.TypeFor[Contract](), "")
 	if len(c.problems) > 0 {
 		t.Errorf("the stored form is none that an author could write:\n%s", c.problems.Error())
 	}

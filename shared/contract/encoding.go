@@ -12,8 +12,10 @@ import (
 // reads all of the definition with every conversation.
 const MaxFileBytes = 256 << 10
 
-// readTree checks that data is one JSON object that every reader understands alike, and returns it; nil when it is not.
-func (c *checker) readTree(data []byte) *node {
+// readTree checks that the file is one JSON object that every reader understands alike, and returns it; nil when it is
+// not.
+func (c *checker) readTree() *node {
+	data := c.data
 	if !c.checkEncoding(data) || !c.checkSyntax(data) {
 		return nil
 	}
@@ -37,7 +39,7 @@ func (c *checker) checkEncoding(data []byte) bool {
 		c.report("json-encoding", "", utf8Only, "the file is UTF-16")
 	case !utf8.Valid(data):
 		at := invalidUTF8(data)
-		c.report("json-encoding", "", utf8Only, "%s: the byte 0x%02x is not UTF-8", position(data, at), data[at])
+		c.reportAt(at, "json-encoding", utf8Only, "the byte 0x%02x is not UTF-8", data[at])
 	default:
 		return true
 	}
@@ -47,38 +49,30 @@ func (c *checker) checkEncoding(data []byte) bool {
 func (c *checker) checkSyntax(data []byte) bool {
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(data, new(json.RawMessage)); errors.As(err, &syntax) {
-		c.report("json-syntax", "", "", "%s", syntaxMessage(data, syntax))
+		c.reportSyntax(syntax)
 		return false
 	}
 	if at := loneSurrogate(data); at >= 0 {
-		c.report("json-encoding", "", "pairs like \\ud83d\\ude00, or the character itself",
-			"%s: half of a surrogate pair", position(data, at))
+		c.reportAt(at, "json-encoding", "pairs like \\ud83d\\ude00, or the character itself", "half of a surrogate pair")
 		return false
 	}
 	return true
 }
 
-func syntaxMessage(data []byte, err *json.SyntaxError) string {
-	at := max(int(err.Offset)-1, 0)
-	where := position(data, at)
-	rest := data[min(at, len(data)):]
-	switch {
-	case len(bytes.TrimSpace(data)) == 0:
-		return "the file is empty"
-	case at+1 >= len(data) && err.Error() == "unexpected end of JSON input":
-		return where + ": the JSON ends too early"
-	case bytes.HasPrefix(rest, []byte("/")) || bytes.HasPrefix(rest, []byte("#")):
-		return where + ": JSON has no comments"
+func (c *checker) reportSyntax(err *json.SyntaxError) {
+	if len(bytes.TrimSpace(c.data)) == 0 {
+		c.report("json-syntax", "", "", "the file is empty")
+		return
 	}
-	return where + ": " + err.Error()
-}
-
-// position says where a byte is, in lines and columns as editors count them.
-func position(data []byte, at int) string {
-	before := data[:min(at, len(data))]
-	line := bytes.Count(before, []byte("\n")) + 1
-	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
-	return "line " + strconv.Itoa(line) + ", column " + strconv.Itoa(column)
+	at := min(max(int(err.Offset)-1, 0), len(c.data))
+	message := err.Error()
+	switch rest := c.data[at:]; {
+	case len(rest) <= 1 && message == "unexpected end of JSON input":
+		message = "the JSON ends too early"
+	case bytes.HasPrefix(rest, []byte("/")) || bytes.HasPrefix(rest, []byte("#")):
+		message = "JSON has no comments"
+	}
+	c.reportAt(at, "json-syntax", "", "%s", message)
 }
 
 func invalidUTF8(data []byte) int {

@@ -18,31 +18,25 @@ type Set struct {
 }
 
 // LoadDir reads dir/server.json and dir/*/tool.json. Folders without a tool.json, and those that begin with "_" or ".",
-// are passed over. The problems of all files come together, and name them from the last element of dir on, like
-// functions/get_weather/tool.json; the set is nil exactly when there are errors.
+// are passed over. The problems of all files come together, without those that the files suppress, and name them from
+// the last element of dir on, like functions/get_weather/tool.json; the set is nil exactly when there are errors.
 func LoadDir(dir string) (*Set, Problems) {
-	l := loader{dir: dir}
-	set := &Set{}
-	if data, ok := l.read("server.json"); ok {
-		server, problems := ParseServer(l.display("server.json"), data)
-		l.problems = append(l.problems, problems...)
-		if server != nil {
-			set.Server = *server
-		}
-	}
-	set.Tools = l.tools()
-	l.problems = append(l.problems, CheckTools(set.Tools, ServerLimits{})...)
-	problems := l.problems.sorted()
+	s := Look(dir, ServerLimits{})
+	problems := s.unsuppressed()
 	if problems.Err() != nil {
 		return nil, problems
 	}
-	return set, problems
+	return &Set{Server: s.Server, Tools: s.Tools}, problems
 }
 
 type loader struct {
-	dir      string
-	problems Problems
+	dir string
+	// documents are the files that could be read, by their names in problems.
+	documents map[string]*document
+	problems  Problems
 }
+
+func newLoader(dir string) *loader { return &loader{dir: dir, documents: map[string]*document{}} }
 
 // display is a file's name in problems.
 func (l *loader) display(name string) string {
@@ -71,7 +65,24 @@ func pathless(err error) error {
 	return err
 }
 
-// tools reads every tool, in the order of their names; those with errors are left out.
+// add keeps what a file says, and its problems.
+func (l *loader) add(name string, d *document) *document {
+	l.documents[l.display(name)] = d
+	l.problems = append(l.problems, d.problems...)
+	return d
+}
+
+// server reads server.json as far as it can be read; nil when it is not there.
+func (l *loader) server() *document {
+	const name = "server.json"
+	data, ok := l.read(name)
+	if !ok {
+		return nil
+	}
+	return l.add(name, readServer(l.display(name), data))
+}
+
+// tools reads every tool as far as it can be read, in the order of their names.
 func (l *loader) tools() []*Tool {
 	entries, err := os.ReadDir(l.dir)
 	if err != nil {
@@ -80,16 +91,16 @@ func (l *loader) tools() []*Tool {
 	}
 	var tools []*Tool
 	for _, entry := range entries {
-		if t := l.tool(entry.Name()); t != nil {
-			tools = append(tools, t)
+		if d := l.tool(entry.Name()); d != nil && d.tool != nil {
+			tools = append(tools, d.tool)
 		}
 	}
 	slices.SortStableFunc(tools, func(a, b *Tool) int { return strings.Compare(a.Name, b.Name) })
 	return tools
 }
 
-// tool reads the tool in a folder; nil when there is none, or one with errors.
-func (l *loader) tool(folder string) *Tool {
+// tool reads the tool in a folder as far as it can be read; nil when there is none.
+func (l *loader) tool(folder string) *document {
 	name := filepath.Join(folder, "tool.json")
 	if strings.HasPrefix(folder, "_") || strings.HasPrefix(folder, ".") || !l.exists(name) {
 		return nil
@@ -102,12 +113,11 @@ func (l *loader) tool(folder string) *Tool {
 	if !ok {
 		return nil
 	}
-	t, problems := Parse(l.display(name), data)
-	l.problems = append(l.problems, problems...)
-	if t != nil {
-		t.Folder = filepath.Join(l.dir, folder)
+	d := l.add(name, readTool(l.display(name), data))
+	if d.tool != nil {
+		d.tool.Folder = filepath.Join(l.dir, folder)
 	}
-	return t
+	return d
 }
 
 // folderName is what Go packages, Lambda functions and every file system take alike.

@@ -7,34 +7,43 @@ import (
 )
 
 // Parse reads a tool.json and checks all of it. file names it in the problems. The problems are sorted, warnings among
-// the errors; the tool is nil exactly when there are errors.
+// the errors, without those that the contract suppresses; the tool is nil exactly when there are errors.
 func Parse(file string, data []byte) (*Tool, Problems) {
-	c := newChecker(file)
-	if c.root = c.readTree(data); c.root == nil {
-		return nil, c.problems
+	d := readTool(file, data)
+	problems := d.unsuppressed()
+	if problems.Err() != nil {
+		return nil, problems
 	}
-	d := c.readDefinition(data)
+	return d.tool, problems
+}
+
+// readTool reads a tool.json as far as it can be read.
+func readTool(file string, data []byte) *document {
+	c := newChecker(file, data)
+	if c.root == nil {
+		return c.document()
+	}
+	d := c.readDefinition()
 	t := d.tool()
 	t.File = file
-	t.Contract = d.Contract
+	t.Contract = d.Contract.Contract
 	t.Definition = c.servedDefinition()
 	c.checkDefinition(d)
 	c.checkSchemas(t)
 	c.checkContract(t)
 	c.checkAnnotations(t)
-	problems := c.problems.sorted()
-	if problems.Err() != nil {
-		return nil, problems
-	}
-	return t, problems
+	c.checkSuppressions(d.Contract.Suppress, "/contract/suppress")
+	read := c.document()
+	read.tool, read.suppress = t, d.Contract.Suppress
+	return read
 }
 
 // readDefinition checks the form of the file and decodes what has the right form; the rest keeps its default, so that
 // the checks that follow see something reasonable.
-func (c *checker) readDefinition(data []byte) *definition {
+func (c *checker) readDefinition() *definition {
 	c.checkShape(c.root, reflect.TypeFor[definition](), "")
-	d := &definition{Contract: defaults()}
-	if err := json.Unmarshal(data, d); err != nil && c.problems.Err() == nil {
+	d := &definition{Contract: authored{Contract: defaults()}}
+	if err := json.Unmarshal(c.data, d); err != nil && c.problems.Err() == nil {
 		c.report("wrong-type", "", "", "decoding the file: %v", err)
 	}
 	d.Contract.complete(d.Name, func(keys ...string) bool { return c.root.at("contract").at(keys...) != nil })

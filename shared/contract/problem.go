@@ -3,6 +3,7 @@ package contract
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -19,6 +20,9 @@ const (
 type Problem struct {
 	// File is the file's name as it was given to the reader.
 	File string `json:"file"`
+	// Line and Column are where the fault is in the file, counted from 1, columns in characters; 0 when it is of no place.
+	Line   int `json:"line,omitempty"`
+	Column int `json:"column,omitempty"`
 	// Pointer is the JSON Pointer (RFC 6901) of the value at fault; empty for the whole file.
 	Pointer string `json:"pointer"`
 	// ID names the rule; Explain tells why it exists.
@@ -30,10 +34,11 @@ type Problem struct {
 	Severity Severity `json:"severity"`
 }
 
-// String is the problem in one line: "file pointer: what is wrong; allowed: what would be right [id]".
+// String is the problem in one line: "file:line:column pointer: what is wrong; allowed: what would be right [id]". Many
+// terminals and editors lead from its beginning to the place.
 func (p Problem) String() string {
 	var b strings.Builder
-	b.WriteString(p.File)
+	b.WriteString(p.Place())
 	if p.Pointer != "" {
 		b.WriteString(" " + p.Pointer)
 	}
@@ -52,6 +57,14 @@ func (p Problem) String() string {
 		}
 		return r
 	}, b.String())
+}
+
+// Place is the file, with line and column where they are known, as in "functions/get_weather/tool.json:12:5".
+func (p Problem) Place() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return p.File + ":" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Column)
 }
 
 // Problems is every fault that was found, in the order of file, pointer and id. It is an error; to return it as one,

@@ -23,7 +23,7 @@ func Explain(id string) (Rule, bool) {
 // Rules returns every rule, those of one subject together.
 func Rules() []Rule {
 	return slices.Concat(fileRules(), definitionRules(), schemaRules(), annotationRules(), consentRules(), callRules(),
-		functionRules(), folderRules())
+		functionRules(), folderRules(), suppressionRules())
 }
 
 func fileRules() []Rule {
@@ -84,9 +84,14 @@ func schemaRules() []Rule {
 			"A model fills in what it understands.", "server/tools#tool"},
 		{"property-description", SeverityWarning, "Every nested property has a description.",
 			"A model fills in what it understands.", "server/tools#tool"},
-		{"schema-invalid", SeverityError, "Schemas are valid, of a supported dialect, within bounds, without outside $ref.",
-			"Schemas must be valid according to their dialect; fetching or endless ones could be used to attack.",
+		{"schema-invalid", SeverityError, "Schemas are valid, and of a supported dialect: 2020-12 or draft-07.",
+			"Schemas must be valid according to their dialect, or clients read them in ways of their own.",
 			"basic/index#json-schema-usage"},
+		{"schema-outside", SeverityError, "Every $ref stays within its schema.",
+			"Nothing is fetched for a schema, since that could be used to attack; so what it refers to would be missing.",
+			"basic/index#json-schema-usage"},
+		{"schema-bounds", SeverityError, "Schemas stay within bounds: size, depth, subschemas, work for one value.",
+			"A schema without bounds can take all of a server's time or memory.", "basic/index#json-schema-usage"},
 		{"output-schema-missing", SeverityError, "A function that gets its arguments alone has an outputSchema.",
 			"Whatever it returns becomes structured content; without a schema nothing would hold it back.",
 			"docs/tool-json.md"},
@@ -216,5 +221,14 @@ func folderRules() []Rule {
 			"Clients and logs tell servers apart by them.", "schema 2026-07-28, Implementation"},
 		{"website-url", SeverityError, "websiteUrl is an https: URL.", "Clients show it as a link.",
 			"schema 2026-07-28, Implementation"},
+	}
+}
+
+func suppressionRules() []Rule {
+	return []Rule{
+		{"suppress-form", SeverityError, "A suppression names a check, gives a reason in a sentence, and may point.",
+			"Whoever reads it later judges by the reason whether it still holds.", "docs/tool-json.md"},
+		{"suppress-error", SeverityError, "Only warnings are suppressed.",
+			"An error is a fault that a client, AWS or the dispatcher would meet in any case.", "docs/tool-json.md"},
 	}
 }

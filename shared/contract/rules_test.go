@@ -150,7 +150,7 @@ func collectID(call *ast.CallExpr, used map[string]bool) {
 	case *ast.SelectorExpr:
 		name = f.Sel.Name
 	}
-	index, reports := map[string]int{"report": 0, "fault": 0, "checkNames": 0, "problem": 1}[name]
+	index, reports := map[string]int{"report": 0, "fault": 0, "checkNames": 0, "problem": 1, "reportAt": 1}[name]
 	if !reports {
 		return
 	}

@@ -23,23 +23,39 @@ type ServerLimits struct {
 	MaxCallSeconds int
 }
 
-// ParseServer reads a server.json and checks all of it. The server is nil exactly when there are errors.
+// authoredServer is a server.json, with what is said to its checkers alone.
+type authoredServer struct {
+	Server
+	Suppress []Suppression `json:"suppress"`
+}
+
+// ParseServer reads a server.json and checks all of it. The problems are without those that the file suppresses; the
+// server is nil exactly when there are errors.
 func ParseServer(file string, data []byte) (*Server, Problems) {
-	c := newChecker(file)
-	if c.root = c.readTree(data); c.root == nil {
-		return nil, c.problems
-	}
-	c.checkShape(c.root, reflect.TypeFor[Server](), "")
-	s := &Server{}
-	if err := json.Unmarshal(data, s); err != nil && c.problems.Err() == nil {
-		c.report("wrong-type", "", "", "decoding the file: %v", err)
-	}
-	c.checkServer(s)
-	problems := c.problems.sorted()
+	d := readServer(file, data)
+	problems := d.unsuppressed()
 	if problems.Err() != nil {
 		return nil, problems
 	}
-	return s, problems
+	return d.server, problems
+}
+
+// readServer reads a server.json as far as it can be read.
+func readServer(file string, data []byte) *document {
+	c := newChecker(file, data)
+	if c.root == nil {
+		return c.document()
+	}
+	c.checkShape(c.root, reflect.TypeFor[authoredServer](), "")
+	s := &authoredServer{}
+	if err := json.Unmarshal(data, s); err != nil && c.problems.Err() == nil {
+		c.report("wrong-type", "", "", "decoding the file: %v", err)
+	}
+	c.checkServer(&s.Server)
+	c.checkSuppressions(s.Suppress, "/suppress")
+	read := c.document()
+	read.server, read.suppress = &s.Server, s.Suppress
+	return read
 }
 
 func (c *checker) checkServer(s *Server) {
@@ -61,7 +77,7 @@ func CheckTools(tools []*Tool, limits ServerLimits) Problems {
 	var problems Problems
 	first := map[string]*Tool{}
 	for _, t := range tools {
-		if other := first[t.Name]; other != nil {
+		if other := first[t.Name]; other != nil && t.Name != "" {
 			problems = append(problems, problem(t.File, "duplicate-tool", "/name", "a name of its own",
 				"the name "+t.Name+" is that of "+other.File+" too"))
 		} else {

@@ -115,7 +115,13 @@ type definition struct {
 	stored
 	Icons    []mcp.Icon      `json:"icons"`
 	Meta     json.RawMessage `json:"_meta"`
-	Contract Contract        `json:"contract"`
+	Contract authored        `json:"contract"`
+}
+
+// authored is a contract with what is said to its checkers alone, and not stored.
+type authored struct {
+	Contract
+	Suppress []Suppression `json:"suppress"`
 }
 
 // stored is the part of a definition that calls need.

@@ -11,6 +11,7 @@ import (
 // the spelling of numbers, keys that come twice.
 type node struct {
 	raw     json.RawMessage
+	start   int      // where raw begins in the file
 	members []member // of an object, in order, repeated keys included
 	items   []*node  // of an array
 }
@@ -18,6 +19,7 @@ type node struct {
 type member struct {
 	key    string
 	rawKey json.RawMessage
+	start  int // where rawKey begins in the file
 	value  *node
 }
 
@@ -101,7 +103,7 @@ type treeReader struct {
 
 func (r *treeReader) value() *node {
 	r.space()
-	start, n := r.pos, &node{}
+	start, n := r.pos, &node{start: r.pos}
 	switch r.data[r.pos] {
 	case '{':
 		for r.next('}') {
@@ -121,10 +123,11 @@ func (r *treeReader) value() *node {
 }
 
 func (r *treeReader) memberHere() member {
+	start := r.pos
 	raw := r.str()
 	r.space()
 	r.pos++ // the colon
-	return member{key: unquote(raw), rawKey: raw, value: r.value()}
+	return member{key: unquote(raw), rawKey: raw, start: start, value: r.value()}
 }
 
 // next moves past the opening bracket or a comma to the next element; past the closing bracket when there is none. At

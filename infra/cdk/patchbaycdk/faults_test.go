@@ -34,7 +34,7 @@ func TestFaults(t *testing.T) {
 		"no examples": {newSources().tool("own", `{}`), `"examples": ["own"]`, []string{
 			`"own", which is no example, and is deployed anyway; allowed: none, since there are no examples`}},
 		"a wrong contract": {newSources().tool("a", `{"risk": "hihg"}`), "", []string{
-			`functions/a/tool.json /contract/risk: "hihg" is not a value of this field, "high" is near`}},
+			` /contract/risk: "hihg" is not a value of this field, "high" is near`}},
 		"a value missing": {newSources().tool("a", `{"function": {"environment": {"TO": "", "FROM": "", "X_Y": "1"}}}`), "",
 			[]string{`functions/a/tool.json leaves FROM, TO to the deployment; add the value under "environment" of stage ` +
 				`"prod" in patchbay.json`}},
