@@ -125,6 +125,9 @@ type Order struct {
 	// the server's settings or other sources, which may have changed since: what is live stays, and whoever rolls a
 	// deployment back to it must get there. Empty for contents that may be new.
 	Again string
+	// Over, when not nil, is the snapshot that the source serves, empty for nothing: for whoever has looked at what the
+	// publish would change. Where it serves another one by now, the error is ErrChanged.
+	Over *string
 	// Settings, when not nil, replace the server-wide settings with the publish, or not at all.
 	Settings *Settings
 }
@@ -166,6 +169,9 @@ func (b publish) admit(ctx context.Context, h *head, admission *admission) error
 	if b.order.Settings != nil {
 		h.Settings = *b.order.Settings
 	}
+	if over := b.order.Over; over != nil && *over != h.Sources[b.source].Snapshot {
+		return fmt.Errorf("publishing %s: %w", b.source, ErrChanged)
+	}
 	if b.allow != nil {
 		if err := b.allow(h); err != nil {
 			return err
@@ -191,19 +197,39 @@ func (b publish) again(h *head) bool {
 	return b.order.Again != "" && b.order.Again == h.Sources[b.source].Snapshot
 }
 
-func (p *Publisher) publish(ctx context.Context, h *head, b publish) (Receipt, error) {
-	admission := newAdmission(p.db, p.table, b.source, b.tools)
+// Check returns the error by which PublishAs would refuse the same, and writes nothing. What it lets through may still
+// be refused later, for what others have published by then.
+func (p *Publisher) Check(ctx context.Context, source string, order Order, tools []Publication) error {
+	h, err := readHead(ctx, p.db, p.table)
+	if err != nil {
+		return err
+	}
+	records, _, err := p.examine(ctx, h, publish{source: source, order: order, tools: tools})
+	if err != nil {
+		return err
+	}
+	return p.checkRetired(ctx, source, records)
+}
+
+// examine refuses what cannot be published by what h says.
+func (p *Publisher) examine(ctx context.Context, h *head, b publish) ([]record, *admission, error) {
 	if b.order.Settings != nil {
 		if err := b.order.Settings.check(p.table); err != nil {
-			return Receipt{}, err
+			return nil, nil, err
 		}
 		h.Settings = *b.order.Settings
 	}
 	records, err := prepare(b.source, b.order, b.tools, b.limits(h))
 	if err != nil {
-		return Receipt{}, err
+		return nil, nil, err
 	}
-	if err := b.admit(ctx, h, admission); err != nil { // Again below; here it saves the writes.
+	admission := newAdmission(p.db, p.table, b.source, b.tools)
+	return records, admission, b.admit(ctx, h, admission)
+}
+
+func (p *Publisher) publish(ctx context.Context, h *head, b publish) (Receipt, error) {
+	records, admission, err := p.examine(ctx, h, b) // Again below; here it saves the writes.
+	if err != nil {
 		return Receipt{}, err
 	}
 	receipt := Receipt{Source: b.source, Snapshot: rand.Text(), Tools: len(records)}

@@ -64,6 +64,8 @@ var (
 	ErrBadCursor = errors.New("bad cursor")
 	// ErrOtherPublisher means that somebody else publishes within the source. Nothing was published.
 	ErrOtherPublisher = errors.New("another publisher of the source")
+	// ErrChanged means that a source does not serve any more what the publisher has looked at. Nothing was published.
+	ErrChanged = errors.New("the source was published or withdrawn meanwhile; look again")
 	// ErrNotKept means that a snapshot is none of a source's that History tells: it is unknown, pruned, another
 	// source's, or its publish failed.
 	ErrNotKept = errors.New("snapshot is not kept")
