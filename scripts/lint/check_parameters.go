@@ -260,7 +260,7 @@ var (
 		"interval", "latency", "length", "memory", "period", "pressure", "radius", "size", "speed", "temperature",
 		"timeout", "ttl", "volume", "wait", "weight", "width", "amount", "budget", "cost", "fee", "price", "salary"}
 	// counted are words before which a size or a depth is a number of things.
-	counted = []string{"batch", "chunk", "max", "page", "pool", "sample", "tree"}
+	counted = []string{"batch", "chunk", "page", "pool", "sample", "tree"}
 	sayUnit = regexp.MustCompile(`(?i)\b((milli|micro|nano)?seconds?|secs?|ms|minutes?|mins?|hours?|days?|weeks?|` +
 		`months?|years?|(kilo|mega|giga)?bytes?|[KMGT]i?B|bits?|(kilo|centi|milli)?met(re|er)s?|km|cm|mm|miles?|feet|ft|` +
 		`inch(es)?|(kilo|milli)?grams?|kg|lbs?|pounds?|ounces?|tons?|lit(re|er)s?|ml|celsius|fahrenheit|kelvin|degrees|` +

@@ -12,18 +12,22 @@ import (
 // Rule is one thing that is looked for, with an example of what is wrong and what is right.
 type Rule struct {
 	contract.Rule
-	// Wrong and Right are members of a tool.json, or whole ones where it takes several; of server.json for its rules.
+	// Wrong and Right are members of a tool.json, or whole tools in braces where it takes several; a few examples tell
+	// in words what would fill pages.
 	Wrong, Right string
+	// Place is the JSON Pointer of the object in tool.json that the members stand in, empty for the file itself;
+	// "server.json" for the rules of that file.
+	Place string
 }
 
-// Rules returns every rule: those of the contract package, which stop a tool, and those of this one, which advise.
-// Those of one subject are together.
+// Rules returns every rule: those of the contract package, which stop a tool, and those of this one, which advise. Those
+// of one subject are together.
 func Rules() []Rule {
 	all := slices.Concat(contract.Rules(), adviceRules())
 	rules := make([]Rule, len(all))
 	for i, rule := range all {
 		example := examples()[rule.ID]
-		rules[i] = Rule{Rule: rule, Wrong: example.wrong, Right: example.right}
+		rules[i] = Rule{Rule: rule, Wrong: example.wrong, Right: example.right, Place: example.place}
 	}
 	return rules
 }
@@ -34,18 +38,19 @@ func adviceRules() []contract.Rule {
 		callRules(), costRules())
 }
 
-type example struct{ wrong, right string }
+type example struct{ place, wrong, right string }
 
 //go:embed examples.txt
 var exampleText string
 
-// examples reads examples.txt: a line "## id" begins the example of a rule, "wrong:" and "right:" its two parts.
+// examples reads examples.txt, which says at its beginning what its lines mean.
 var examples = sync.OnceValue(func() map[string]example {
 	read := map[string]example{}
-	for _, section := range strings.Split("\n"+exampleText, "\n## ")[1:] {
-		id, body, _ := strings.Cut(section, "\nwrong:\n")
+	for _, section := range strings.Split(exampleText, "\n## ")[1:] {
+		head, body, _ := strings.Cut(section, "\nwrong:\n")
 		wrong, right, _ := strings.Cut(body, "\nright:\n")
-		read[strings.TrimSpace(id)] = example{strings.TrimSpace(wrong), strings.TrimSpace(right)}
+		id, place, _ := strings.Cut(head, "\nin: ")
+		read[id] = example{place, strings.TrimSpace(wrong), strings.TrimSpace(right)}
 	}
 	return read
 })
