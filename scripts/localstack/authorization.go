@@ -196,21 +196,18 @@ func (s *Stack) authorizationVariables() map[string]string {
 	return map[string]string{"PATCHBAY_AUTHORIZATION_FILE": authorization.FileName, "PATCHBAY_RESOURCE": s.URL}
 }
 
-// authorizer deploys the authorizer and returns its ARN; empty on a server that needs none.
-func (d *deployment) authorizer() (string, error) {
-	if !d.protected() {
-		return "", nil
-	}
+// authorizer is what the stack makes of the authorizer, which only a server has that wants tokens.
+func (d *deployment) authorizer() locallambda.Function {
 	environment := d.authorizationVariables()
 	environment["PATCHBAY_TABLE"] = Table
 	environment["AWS_ENDPOINT_URL_DYNAMODB"] = d.DatabaseURL
-	return d.lambda.Deploy(locallambda.Function{
+	return locallambda.Function{
 		Name:     "authorizer",
 		Dir:      filepath.Join(d.outDir(), "authorizer"),
 		Env:      environment,
 		Timeout:  authorizerTimeout,
 		MemoryMB: 512,
-	})
+	}
 }
 
 // routes are the addresses of the API: what tells where to sign in is open.

@@ -2,6 +2,8 @@ package localstack
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -39,36 +41,27 @@ func (s *Stack) sourceDir(tool *contract.Tool) string {
 // build compiles the dispatcher and every Go function with one run of the compiler, and then makes what is built in
 // other ways.
 func (s *Stack) build(ctx context.Context) error {
-	options := build.GoOptions{
-		ModuleDir:   s.module,
-		OutDir:      s.outDir(),
-		Incremental: true,
-		Packages:    []string{dispatcherPackage},
-		Files:       map[string][]string{"dispatcher": {filepath.Join(s.options.Functions, "server.json")}},
-	}
+	packages := []string{dispatcherPackage}
 	if s.protected() {
-		options.Packages = append(options.Packages, authorizerPackage)
-		for _, name := range []string{"dispatcher", "authorizer"} {
-			options.Files[name] = append(options.Files[name], s.authorizationPath())
-		}
+		packages = append(packages, authorizerPackage)
 	}
-	functions := len(options.Packages)
+	own := len(packages)
 	existing, err := s.existingPackages()
 	if err != nil {
 		return err
 	}
-	options.Packages = append(options.Packages, existing...)
+	packages = append(packages, existing...)
 	for _, tool := range s.set.Tools {
 		pkg, err := s.goPackage(tool)
 		if err != nil {
 			return err
 		}
-		if pkg != "" && !slices.Contains(options.Packages, pkg) {
-			options.Packages = append(options.Packages, pkg)
+		if pkg != "" && !slices.Contains(packages, pkg) {
+			packages = append(packages, pkg)
 		}
 	}
-	fmt.Fprintf(s.options.Progress, "building the dispatcher and %d functions\n", len(options.Packages)-functions)
-	if err := build.Go(ctx, options); err != nil {
+	fmt.Fprintf(s.options.Progress, "building the dispatcher and %d functions\n", len(packages)-own)
+	if err := build.Go(ctx, s.goOptions(packages...)); err != nil {
 		return err
 	}
 	if err := s.packageExisting(ctx); err != nil {
@@ -87,6 +80,28 @@ func (s *Stack) build(ctx context.Context) error {
 	}
 	return nil
 }
+
+// goOptions say how packages are compiled, and what lies beside the programs.
+func (s *Stack) goOptions(packages ...string) build.GoOptions {
+	options := build.GoOptions{
+		ModuleDir: s.module, OutDir: s.outDir(), Incremental: true, Packages: packages, Files: map[string][]string{},
+	}
+	for _, pkg := range packages {
+		switch pkg {
+		case dispatcherPackage:
+			options.Files["dispatcher"] = append(options.Files["dispatcher"], s.serverFile())
+			if s.protected() {
+				options.Files["dispatcher"] = append(options.Files["dispatcher"], s.authorizationPath())
+			}
+		case authorizerPackage:
+			options.Files["authorizer"] = append(options.Files["authorizer"], s.authorizationPath())
+		}
+	}
+	return options
+}
+
+// serverFile says what the server is.
+func (s *Stack) serverFile() string { return filepath.Join(s.options.Functions, "server.json") }
 
 // byCompiler reports whether nothing but the Go compiler makes the folder's own function.
 func byCompiler(function contract.Function) bool {
@@ -110,6 +125,10 @@ func (s *Stack) goPackage(tool *contract.Tool) (string, error) {
 type deployment struct {
 	*Stack
 	systems standins.Systems
+	// serving are the versions that serve, by the function's name.
+	serving map[string]*served
+	// versions counts the folders of versions.
+	versions int
 }
 
 // tools deploys every tool's function and returns what is to be published.
@@ -132,9 +151,18 @@ func (d *deployment) function(tool *contract.Tool) (string, error) {
 	if tool.Contract.Function.ARN != "" {
 		return LocalFunction(tool.Contract.Function), nil
 	}
-	environment, err := d.environment(tool)
+	function, err := d.specification(tool)
 	if err != nil {
 		return "", err
+	}
+	return d.deploy(function)
+}
+
+// specification is what the contract and the stack make of a tool's own function.
+func (d *deployment) specification(tool *contract.Tool) (locallambda.Function, error) {
+	environment, err := d.environment(tool)
+	if err != nil {
+		return locallambda.Function{}, err
 	}
 	function := locallambda.Function{
 		Name:        folder(tool),
@@ -145,7 +173,7 @@ func (d *deployment) function(tool *contract.Tool) (string, error) {
 		Concurrency: tool.Contract.Execution.Concurrency,
 	}
 	d.programs[tool].apply(&function)
-	return d.lambda.Deploy(function)
+	return function, nil
 }
 
 // environment is what the contract names. An empty value is a setting of the deployment: here a stand-in's, else the
@@ -183,18 +211,20 @@ func (d *deployment) writeSecrets(tool *contract.Tool) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encoding the secrets of %s: %w", tool.Name, err)
 	}
-	file := filepath.Join(d.outDir(), folder(tool)+".secrets.json")
+	// The name changes with the content, so that a version keeps what it was deployed with.
+	digest := sha256.Sum256(data)
+	file := filepath.Join(d.versionsDir(), folder(tool)+"."+hex.EncodeToString(digest[:6])+".secrets.json")
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		return "", fmt.Errorf("writing the secrets of %s: %w", tool.Name, err)
 	}
 	return file, nil
 }
 
-// dispatcher deploys the dispatcher and returns its ARN.
-func (d *deployment) dispatcher() (string, error) {
+// dispatcher is what the stack makes of the dispatcher.
+func (d *deployment) dispatcher() (locallambda.Function, error) {
 	keys, err := d.sealKeys()
 	if err != nil {
-		return "", err
+		return locallambda.Function{}, err
 	}
 	environment := map[string]string{
 		"PATCHBAY_TABLE":            Table,
@@ -203,8 +233,10 @@ func (d *deployment) dispatcher() (string, error) {
 		"PATCHBAY_CACHE_TTL_MS":     strconv.FormatInt(d.cacheTTL().Milliseconds(), 10),
 		"PATCHBAY_ANSWER_WITHIN_MS": strconv.FormatInt(d.answerWithin(d.set.Tools).Milliseconds(), 10),
 		"PATCHBAY_SEAL_KEYS_FILE":   keys,
-		"AWS_ENDPOINT_URL_LAMBDA":   d.LambdaURL,
-		"AWS_ENDPOINT_URL_DYNAMODB": d.DatabaseURL,
+		// What is published, disabled or rolled back beside the stack shows soon.
+		"PATCHBAY_CATALOGUE_MAX_AGE_MS": "2000",
+		"AWS_ENDPOINT_URL_LAMBDA":       d.LambdaURL,
+		"AWS_ENDPOINT_URL_DYNAMODB":     d.DatabaseURL,
 	}
 	maps.Copy(environment, d.authorizationVariables())
 	if len(d.options.Origins) > 0 {
@@ -226,13 +258,13 @@ func (d *deployment) dispatcher() (string, error) {
 	if d.options.Dispatcher != nil {
 		d.options.Dispatcher(environment)
 	}
-	return d.lambda.Deploy(locallambda.Function{
+	return locallambda.Function{
 		Name:     "dispatcher",
 		Dir:      filepath.Join(d.outDir(), "dispatcher"),
 		Env:      environment,
 		Timeout:  min(d.answerWithin(d.set.Tools)+10*time.Second, 15*time.Minute),
 		MemoryMB: 512,
-	})
+	}, nil
 }
 
 // sealKeys returns the file with the keys that seal requestState, made at the first start and kept, so that a round

@@ -276,6 +276,12 @@ func (d *deployment) deployExisting() error {
 }
 
 func (d *deployment) deployOne(function *existing) error {
+	_, err := d.deployLive(d.existingSpecification(function))
+	return err
+}
+
+// existingSpecification is what an existing function's configuration makes of it.
+func (d *deployment) existingSpecification(function *existing) locallambda.Function {
 	environment := map[string]string{}
 	for name, value := range function.Environment.Variables {
 		environment[name] = value
@@ -285,11 +291,7 @@ func (d *deployment) deployOne(function *existing) error {
 		Timeout: time.Duration(function.Timeout) * time.Second, MemoryMB: function.MemorySize,
 	}
 	function.program.apply(&deployed)
-	arn, err := d.lambda.Deploy(deployed)
-	if err != nil {
-		return err
-	}
-	return d.lambda.Alias(function.name, ExistingAlias, arn[strings.LastIndexByte(arn, ':')+1:])
+	return deployed
 }
 
 // checkExisting refuses a contract whose function is not among the existing ones, or may run for longer than it says.

@@ -87,6 +87,9 @@ type Options struct {
 	Progress io.Writer
 	// Log gets what the functions write, a line at a time; nil drops it.
 	Log func(function string, line []byte)
+	// Watch makes the stack take in what is saved while it runs, and is told of each change, by one goroutine; nil takes in
+	// nothing.
+	Watch func(Change)
 	// Dispatcher may change the dispatcher's environment before it is deployed, such as to put something between it and
 	// what it calls; nil leaves it as it is.
 	Dispatcher func(environment map[string]string)
@@ -125,6 +128,10 @@ type Stack struct {
 	responses gatewayresponse.Options
 	lock      *os.File
 	logs      *logs
+	// deployment is what runs on the Lambda service, from when there is one.
+	deployment *deployment
+	// watching follows the files that functions are made from; nil where nobody asked for it.
+	watching *watch
 	// announced is the file that says where the stack is; empty before it runs.
 	announced string
 	once      sync.Once
@@ -200,6 +207,7 @@ func (s *Stack) start(ctx context.Context) error {
 	}
 	closeListener = false
 	s.serveGateway(listener, dispatcher, authorizer)
+	s.startWatch()
 	return s.announce()
 }
 
@@ -221,6 +229,9 @@ func (s *Stack) load() error {
 	}
 	s.options.Functions = functions
 	if s.module, err = moduleRoot(functions); err != nil {
+		return err
+	}
+	if err := s.openWatch(); err != nil {
 		return err
 	}
 	set, problems := contract.LoadDir(functions)
@@ -325,10 +336,13 @@ func (s *Stack) startFunctions(ctx context.Context) (dispatcher, authorizer stri
 	if err := s.startMail(); err != nil {
 		return "", "", err
 	}
-	deployment := deployment{Stack: s, systems: standins.Systems{
+	s.deployment = &deployment{Stack: s, serving: map[string]*served{}, systems: standins.Systems{
 		TrackerURL: tracker, MailAddress: s.mail.Address, LookupEnv: s.options.LookupEnv,
 	}}
-	publications, err := deployment.tools()
+	if err := s.clearVersions(); err != nil {
+		return "", "", err
+	}
+	publications, err := s.deployment.tools()
 	if err != nil {
 		return "", "", err
 	}
@@ -347,11 +361,7 @@ func (s *Stack) startFunctions(ctx context.Context) (dispatcher, authorizer stri
 	for _, publication := range publications {
 		s.Functions[publication.Tool.Name] = publication.Function
 	}
-	if authorizer, err = deployment.authorizer(); err != nil {
-		return "", "", fmt.Errorf("deploying the authorizer: %w", err)
-	}
-	dispatcher, err = deployment.dispatcher()
-	return dispatcher, authorizer, err
+	return s.deployment.front()
 }
 
 func (s *Stack) serveGateway(listener net.Listener, dispatcher, authorizer string) {
@@ -417,12 +427,14 @@ func (s *Stack) Done() <-chan struct{} { return s.engine.Done() }
 func (s *Stack) Close() {
 	s.once.Do(func() {
 		s.retract()
+		s.watching.close()
 		if s.gateway != nil {
 			_ = s.gateway.Close()
 		}
 		if s.lambda != nil {
 			s.lambda.Close()
 		}
+		s.watching.wait()
 		for _, server := range s.servers {
 			_ = server.Close()
 		}

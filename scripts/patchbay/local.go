@@ -21,6 +21,7 @@ import (
 
 func localCommand() *cobra.Command {
 	var root string
+	var watch bool
 	options := localstack.Options{LookupEnv: os.LookupEnv, CacheTTL: new(time.Duration)}
 	var who callers
 	command := &cobra.Command{
@@ -30,6 +31,7 @@ func localCommand() *cobra.Command {
 the dispatcher and the functions on a local Lambda service behind a gateway that does what API Gateway does.
 One Ctrl-C ends it all.`,
 		Example: `  patchbay local --addr 127.0.0.1:9000 --functions ./functions
+  patchbay local --watch          # take in what is saved; the next call sees it
   patchbay local --auth           # with an authorization server, where two users sign in`,
 		Args: who.arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -42,6 +44,9 @@ One Ctrl-C ends it all.`,
 			}
 			if err := who.apply(&options); err != nil {
 				return err
+			}
+			if watch {
+				options.Watch = tellChange(cmd.ErrOrStderr())
 			}
 			return runLocal(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), options)
 		},
@@ -61,6 +66,7 @@ One Ctrl-C ends it all.`,
 		"https://app.example.com, beside those of this machine; may be repeated")
 	who.flags(command)
 	flags.IntVar(&options.PageTools, "page-tools", 0, "the most tools in one page of tools/list (default 1000)")
+	flags.BoolVar(&watch, "watch", false, "take in what is saved: build, publish and serve it without another start")
 	rootFlag(command, &root)
 	flags.IntVar(&options.PageBytes, "page-bytes", 0, "the most bytes in one page of tools/list (default 1 MiB)")
 	return command

@@ -137,3 +137,35 @@ func TestCheckToolsWithinLimits(t *testing.T) {
 		}
 	}
 }
+
+func TestLoadFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for folder, text := range map[string]string{
+		"good": `{"name":"good","description":"Does something good for whoever asks for it.",
+			"inputSchema":{"type":"object","additionalProperties":false}}`,
+		"broken": `{"name":`,
+		"_off":   `{}`,
+	} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, folder, "tool.json"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	good, problems := LoadFolder(dir, "good")
+	if good == nil || problems.Err() != nil || good.Folder != filepath.Join(dir, "good") {
+		t.Errorf("good: got %+v, %v", good, problems)
+	}
+	broken, problems := LoadFolder(dir, "broken")
+	want := filepath.ToSlash(filepath.Join(filepath.Base(dir), "broken", "tool.json"))
+	if broken != nil || len(problems.Errors()) == 0 || problems[0].File != want {
+		t.Errorf("broken: got %+v, %v", broken, problems)
+	}
+	for _, folder := range []string{"none", "_off"} {
+		if tool, problems := LoadFolder(dir, folder); tool != nil || problems != nil {
+			t.Errorf("%s: got %+v, %v", folder, tool, problems)
+		}
+	}
+}
