@@ -69,7 +69,7 @@ func kitFolder(ctx context.Context, root string) (string, error) {
 
 // installPinned installs what the lock file in pins says.
 func (o Options) installPinned(ctx context.Context, pins fs.FS) (modules string, err error) {
-	root, err := filepath.Abs(filepath.Join(o.Root, ".patchbay", "node"))
+	root, err := filepath.Abs(filepath.Join(o.Root, pinned))
 	if err != nil {
 		return "", fmt.Errorf("locating %s: %w", o.Root, err)
 	}

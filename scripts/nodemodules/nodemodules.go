@@ -15,19 +15,23 @@ import (
 
 // ErrNotInstalled means that the engine's packages are not there. The commands install them; tests are skipped, unless
 // they are told that the engine must be there.
-var ErrNotInstalled = errors.New("dynalite or its node is not installed: run npm ci in the folder of package.json")
+var ErrNotInstalled = errors.New("dynalite or its node is not installed: run go tool patchbay install")
 
-// Find returns the absolute path of the nearest node_modules, at or above dir, that holds dynalite and node. The error
-// is ErrNotInstalled when there is none.
+// pinned is where InstallFor puts the packages for a module whose own lock file does not name them.
+var pinned = filepath.Join(".patchbay", "node")
+
+// Find returns the absolute path of the nearest node_modules, at or above dir, that holds dynalite and node, that of
+// InstallFor included. The error is ErrNotInstalled when there is none.
 func Find(dir string) (string, error) {
 	at, err := filepath.Abs(dir)
 	if err != nil {
 		return "", fmt.Errorf("looking for node_modules: %w", err)
 	}
 	for {
-		modules := filepath.Join(at, "node_modules")
-		if Check(modules) == nil {
-			return modules, nil
+		for _, folder := range []string{at, filepath.Join(at, pinned)} {
+			if modules := filepath.Join(folder, "node_modules"); Check(modules) == nil {
+				return modules, nil
+			}
 		}
 		up := filepath.Dir(at)
 		if up == at {

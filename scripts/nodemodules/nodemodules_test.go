@@ -176,11 +176,13 @@ func TestFindLooksUpwards(t *testing.T) {
 	if _, err := Find(below); !errors.Is(err, ErrNotInstalled) {
 		t.Errorf("error %v, want %v", err, ErrNotInstalled)
 	}
-	modules := filepath.Join(root, "node_modules")
-	write(t, Node(modules), "")
-	write(t, filepath.Join(modules, "dynalite", "package.json"), "{}")
-	if got, err := Find(below); got != modules {
-		t.Errorf("found %s, %v; want %s", got, err, modules)
+	for _, folder := range []string{".patchbay/node", "."} {
+		modules := filepath.Join(root, folder, "node_modules")
+		write(t, Node(modules), "")
+		write(t, filepath.Join(modules, "dynalite", "package.json"), "{}")
+		if got, err := Find(below); got != modules {
+			t.Errorf("found %s, %v; want %s", got, err, modules)
+		}
 	}
 }
 
