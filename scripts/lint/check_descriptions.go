@@ -119,9 +119,10 @@ func checkDescriptionPairs(tools []*contract.Tool) contract.Problems {
 		words[i] = contentStems(t.Description)
 		for j, other := range tools[:i] {
 			if alike(words[j], words[i]) {
-				found = append(found, advise(t, "description-near", "/description",
+				near := advise(t, "description-near", "/description",
 					"how the two differ, and when to use which; or one tool for both",
-					fmt.Sprintf("%s and %s are described in nearly the same words", other.Name, t.Name)))
+					fmt.Sprintf("%s and %s are described in nearly the same words", other.Name, t.Name))
+				found = append(found, between(near, other))
 			}
 		}
 	}

@@ -88,8 +88,9 @@ func checkPairs(tools []*contract.Tool) contract.Problems {
 	for i, t := range tools {
 		for j, other := range tools[:i] {
 			if why := nearNames(reduced[j], reduced[i]); why != "" && other.Name != t.Name {
-				found = append(found, advise(t, "name-near", "/name", "a name that says how the two differ, or one tool for both",
-					fmt.Sprintf("%s and %s differ only in %s", t.Name, other.Name, why)))
+				near := advise(t, "name-near", "/name", "a name that says how the two differ, or one tool for both",
+					fmt.Sprintf("%s and %s differ only in %s", t.Name, other.Name, why))
+				found = append(found, between(near, other))
 			}
 		}
 	}
@@ -225,8 +226,9 @@ func checkTitles(tools []*contract.Tool) contract.Problems {
 			found = append(found, advise(t, "title-missing", "", `a "title" of a few words`,
 				"the tool has no name for people"))
 		case other != nil:
-			found = append(found, advise(t, "title-same", pointer, "a title of its own",
-				fmt.Sprintf("%s has the title %q, too", other.Name, title)))
+			same := advise(t, "title-same", pointer, "a title of its own",
+				fmt.Sprintf("%s has the title %q, too", other.Name, title))
+			found = append(found, between(same, other))
 		default:
 			first[key] = t
 		}

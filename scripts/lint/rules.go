@@ -35,7 +35,7 @@ func Rules() []Rule {
 // adviceRules are the rules of this package.
 func adviceRules() []contract.Rule {
 	return slices.Concat(nameRules(), descriptionRules(), parameterRules(), schemaRules(), listRules(), annotationRules(),
-		callRules(), costRules())
+		callRules(), costRules(), suppressRules())
 }
 
 type example struct{ place, wrong, right string }
@@ -87,6 +87,12 @@ const (
 func advise(t *contract.Tool, id, pointer, allowed, message string) contract.Problem {
 	return contract.Problem{File: t.File, Pointer: pointer, ID: id, Message: message, Allowed: allowed,
 		Severity: contract.SeverityWarning}
+}
+
+// between is a finding that is of another tool as well.
+func between(p contract.Problem, other *contract.Tool) contract.Problem {
+	p.Related = other.File
+	return p
 }
 
 // served returns the tools that a client can see: all but those of forbidden risk.

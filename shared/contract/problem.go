@@ -25,6 +25,8 @@ type Problem struct {
 	Column int `json:"column,omitempty"`
 	// Pointer is the JSON Pointer (RFC 6901) of the value at fault; empty for the whole file.
 	Pointer string `json:"pointer"`
+	// Related is the file of the other tool, where a fault is between two; empty where it is not.
+	Related string `json:"related,omitempty"`
 	// ID names the rule; Explain tells why it exists.
 	ID string `json:"id"`
 	// Message is what is wrong.

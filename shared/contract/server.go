@@ -78,8 +78,10 @@ func CheckTools(tools []*Tool, limits ServerLimits) Problems {
 	first := map[string]*Tool{}
 	for _, t := range tools {
 		if other := first[t.Name]; other != nil && t.Name != "" {
-			problems = append(problems, problem(t.File, "duplicate-tool", "/name", "a name of its own",
-				"the name "+t.Name+" is that of "+other.File+" too"))
+			twice := problem(t.File, "duplicate-tool", "/name", "a name of its own",
+				"the name "+t.Name+" is that of "+other.File+" too")
+			twice.Related = other.File
+			problems = append(problems, twice)
 		} else {
 			first[t.Name] = t
 		}

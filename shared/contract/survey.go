@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"maps"
 	"slices"
 )
 
@@ -55,6 +56,9 @@ func (s *Survey) Suppressions(file string) []Suppression {
 	}
 	return nil
 }
+
+// Files returns the names of the files that could be read, as they are in problems, sorted.
+func (s *Survey) Files() []string { return slices.Sorted(maps.Keys(s.documents)) }
 
 // unsuppressed returns the problems that are not suppressed in their files.
 func (s *Survey) unsuppressed() Problems {
