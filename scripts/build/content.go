@@ -47,7 +47,7 @@ func isLeftOut(name string, isFolder bool) bool {
 	if isFolder {
 		return slices.Contains([]string{"test", "tests", "__tests__"}, base)
 	}
-	if slices.Contains([]string{"tool.json", npmLockFile, RequirementsFile}, name) || base == "conftest.py" {
+	if slices.Contains([]string{"tool.json", "eval.yaml", npmLockFile, RequirementsFile}, name) || base == "conftest.py" {
 		return true
 	}
 	stem, extension := strings.TrimSuffix(base, path.Ext(base)), path.Ext(base)

@@ -46,8 +46,8 @@ func parseTool(t *testing.T, folder, function string) *contract.Tool {
 func TestPackageTrims(t *testing.T) {
 	t.Parallel()
 	options := folders(t, map[string]string{
-		"py/app.py": "", "py/tool.json": "{}", "py/test_app.py": "", "py/app_test.py": "", "py/conftest.py": "",
-		"py/tests/a.py": "", "py/lib/__pycache__/x.pyc": "", "py/.env": "TOKEN=1", "py/bin/run": "kept",
+		"py/app.py": "", "py/tool.json": "{}", "py/eval.yaml": "", "py/test_app.py": "", "py/app_test.py": "",
+		"py/conftest.py": "", "py/tests/a.py": "", "py/lib/__pycache__/x.pyc": "", "py/.env": "TOKEN=1", "py/bin/run": "kept",
 		"js/index.mjs": "", "js/index.test.mjs": "", "js/a.spec.ts": "", "js/__tests__/b.js": "", "js/.npmrc": "token",
 		"js/node_modules/dep/test/index.js": "a dependency's own", "js/node_modules/.package-lock.json": "{}",
 		"js/node_modules/.bin/tool": "", "js/package.json": "{}",

@@ -75,6 +75,8 @@ func (c *CaseReport) called(took time.Duration, size int) {
 	c.LargestResult = max(c.LargestResult, size)
 }
 
+func (c *CaseReport) skip(reason string) { c.Outcome, c.Reason = Skipped, reason }
+
 func (c *CaseReport) fail(step Step, faults []mismatch) {
 	c.Outcome = Failed
 	for _, fault := range faults {

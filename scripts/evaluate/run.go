@@ -27,8 +27,6 @@ type Options struct {
 	ReadOnly map[string]bool
 	// Permissions are the scopes that tools ask for, of those whose contracts are known.
 	Permissions map[string][]string
-	// HasToken: calls carry an access token.
-	HasToken bool
 	// Writes: cases may also call tools that do not say that they only read.
 	Writes bool
 	// Chosen tells which cases run, by name; nil runs all.
@@ -80,10 +78,10 @@ func (r *runner) runCase(ctx context.Context, c Case) CaseReport {
 	report := CaseReport{Name: c.Name, Line: c.Line, Outcome: Passed}
 	for _, step := range c.Steps {
 		if reason, fault := r.obstacle(step); fault != "" {
-			report.fail(step, []mismatch{{step.Tool, fault}})
+			report.fail(step, []mismatch{{"call", fault}})
 			return report
 		} else if reason != "" {
-			report.Outcome, report.Reason = Skipped, reason
+			report.skip(reason)
 			return report
 		}
 	}
@@ -91,6 +89,9 @@ func (r *runner) runCase(ctx context.Context, c Case) CaseReport {
 	for _, step := range c.Steps {
 		if faults := r.runStep(ctx, &report, step, known); len(faults) > 0 {
 			report.fail(step, faults)
+			break
+		}
+		if report.Outcome == Skipped {
 			break
 		}
 	}
@@ -103,14 +104,13 @@ func (r *runner) obstacle(step Step) (reason, fault string) {
 	switch {
 	case listed && !readOnly && !r.Writes:
 		return step.Tool + " does not say that it only reads, and such tools are called by --writes", ""
-	case listed || step.Expect.Refused != nil:
+	case listed:
 		return "", ""
-	case len(r.Permissions[step.Tool]) > 0 && !r.HasToken:
-		return fmt.Sprintf("%s asks for the permissions %s, and no access token is given", step.Tool,
-			strings.Join(r.Permissions[step.Tool], ", ")), ""
 	case len(r.Permissions[step.Tool]) > 0:
-		return "", fmt.Sprintf("the server does not list it to this caller; it asks for the permissions %s",
-			strings.Join(r.Permissions[step.Tool], ", "))
+		return fmt.Sprintf("%s asks for the permissions %s, and this caller does not see it", step.Tool,
+			strings.Join(r.Permissions[step.Tool], ", ")), ""
+	case step.Expect.Refused != nil:
+		return "", ""
 	}
 	if near := nearest.Name(step.Tool, slices.Sorted(maps.Keys(r.ReadOnly))); near != "" {
 		return "", fmt.Sprintf("the server has no such tool; did you mean %s?", near)
@@ -131,6 +131,9 @@ func (r *runner) runStep(ctx context.Context, report *CaseReport, step Step, kno
 				faults[0].text += fmt.Sprintf(" (call %d of %d)", i+1, step.Repeat)
 			}
 			return faults
+		}
+		if report.Outcome == Skipped {
+			return nil
 		}
 		if i < step.Repeat-1 || len(step.Save) == 0 {
 			continue
@@ -163,6 +166,9 @@ func (r *runner) callOnce(ctx context.Context, report *CaseReport, step Step) (m
 	report.called(took, len(answer.Result))
 	var refusal *mcpcall.Refusal
 	switch {
+	case errors.As(err, &refusal) && step.Expect.Refused == nil && lacksRights(refusal):
+		report.skip(fmt.Sprintf("this caller may not call %s: %s", step.Tool, refusal))
+		return answer, nil
 	case errors.As(err, &refusal):
 		return answer, compareRefusal(step.Expect, refusal)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -171,6 +177,13 @@ func (r *runner) callOnce(ctx context.Context, report *CaseReport, step Step) (m
 		return answer, []mismatch{{"call", err.Error()}}
 	}
 	return answer, append(compare(step.Expect, answer), person.compare()...)
+}
+
+// lacksRights reports whether a request is refused for what the caller's token is, and not for what it asks: another
+// caller's would go through. Sources: RFC 6750, section 3.1; RFC 9470, section 3.
+func lacksRights(refusal *mcpcall.Refusal) bool {
+	return refusal.Challenge.Error == "insufficient_scope" ||
+		refusal.Challenge.Error == "insufficient_user_authentication"
 }
 
 // person answers as a step says, and remembers what was asked.
