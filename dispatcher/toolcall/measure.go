@@ -76,3 +76,10 @@ func (c *call) measure() {
 // IsRefusal reports whether a call with this outcome, as its line in the log says it, was refused for a reason on the
 // caller's side.
 func IsRefusal(word string) bool { return meanings[outcome(word)].refused }
+
+// IsFine reports whether a call with this outcome went as its tool and its caller wanted. What is neither fine nor a
+// refusal has failed on this side.
+func IsFine(word string) bool {
+	means, known := meanings[outcome(word)]
+	return known && !means.failed && !means.refused
+}

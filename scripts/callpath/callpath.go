@@ -43,6 +43,8 @@ type Span struct {
 	// ColdStart says that an instance was started for it, and InitMS how much of the time that took, in milliseconds.
 	ColdStart bool    `json:"coldStart,omitempty"`
 	InitMS    float64 `json:"initMs,omitempty"`
+	// Running says that it had not ended when the call had, as where nobody waited for it; DurationMS is 0 then.
+	Running bool `json:"running,omitempty"`
 	// Outcome is the part's own word, or Lambda's where it has none; empty for success.
 	Outcome string `json:"outcome,omitempty"`
 }

@@ -71,8 +71,9 @@ func (c *Collector) Recent(n int) []Call {
 	return recent
 }
 
-// Subscribe returns a channel that gets each call when it has ended, and what to call when no more are wanted. The
-// channel is closed then, or with the Collector. Whoever reads too slowly misses calls.
+// Subscribe returns a channel that gets each call when its answer has ended, and what to call when no more are wanted.
+// A call of which a part runs on comes once more, with the same id, when that has ended. The channel is closed when no
+// more are wanted, or with the Collector. Whoever reads too slowly misses calls.
 func (c *Collector) Subscribe() (calls <-chan Call, stop func()) {
 	channel := make(chan Call, backlog)
 	c.mu.Lock()
@@ -105,7 +106,7 @@ func (c *Collector) Close() {
 	c.closed = true
 	for _, p := range slices.Clone(c.open) {
 		if p.access != nil {
-			c.end(p)
+			c.tell(p)
 		}
 	}
 	for channel := range c.subscribers {
@@ -174,8 +175,9 @@ func (c *Collector) asked(event locallambda.Event) {
 	c.runs[r.id] = r
 }
 
-// Line takes a line that an instance of a function has logged.
-func (c *Collector) Line(function, instance string, text []byte) {
+// Line takes a line that an instance of a function has logged, and returns the id of the request for which it was
+// running; empty where that is not known.
+func (c *Collector) Line(function, instance string, text []byte) (requestID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.instances[instance]
@@ -183,7 +185,7 @@ func (c *Collector) Line(function, instance string, text []byte) {
 		r = c.named(text)
 	}
 	if r == nil {
-		return
+		return ""
 	}
 	facts := read(text)
 	r.path.add(Line{Time: time.Now(), Source: function, Message: string(text)})
@@ -191,6 +193,7 @@ func (c *Collector) Line(function, instance string, text []byte) {
 		r.facts = &facts
 		c.settle(r.path)
 	}
+	return r.path.id
 }
 
 // named is the run that Lambda's own word of a failure names, where that is of no instance.
@@ -203,13 +206,15 @@ func (c *Collector) named(text []byte) *run {
 	return c.runs[id]
 }
 
-// Gateway takes a line that the gateway has logged, as JSON with the requestId.
-func (c *Collector) Gateway(text []byte) {
+// Gateway takes a line that the gateway has logged, as JSON with the requestId, which it returns.
+func (c *Collector) Gateway(text []byte) (requestID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p := c.calls[read(text).RequestID]; p != nil {
-		p.add(Line{Time: time.Now(), Source: sourceGateway, Message: string(text)})
+	id := read(text).RequestID
+	if id != "" {
+		c.path(id).add(Line{Time: time.Now(), Source: sourceGateway, Message: string(text)})
 	}
+	return id
 }
 
 // path is that of a request, from the first word of it on. The lock must be held.
@@ -227,38 +232,42 @@ func (c *Collector) path(id string) *path {
 	return p
 }
 
-// settle ends a call that is complete. One that lacks only lines ends a little later, with or without them. The lock
-// must be held.
+// settle tells of a call whose answer has ended when all that belongs to it is there. What lacks lines, or runs on, is
+// told a little later as it is then. The lock must be held.
 func (c *Collector) settle(p *path) {
 	switch {
-	case p.done || p.access == nil || p.running():
+	case p.access == nil || p.final:
 	case p.complete():
-		c.end(p)
+		c.tell(p)
 	case p.timer == nil:
 		p.timer = time.AfterFunc(linger, func() {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.end(p)
+			if p.timer != nil { // not told meanwhile
+				c.tell(p)
+			}
 		})
 	}
 }
 
-// end puts a call among those that have ended, and tells of it. The lock must be held.
-func (c *Collector) end(p *path) {
-	at := slices.Index(c.open, p)
-	if at < 0 { // ended meanwhile, or forgotten
-		return
-	}
+// tell puts a call among those that have ended, and tells subscribers. The lock must be held.
+func (c *Collector) tell(p *path) {
 	if p.timer != nil {
 		p.timer.Stop()
+		p.timer = nil
 	}
-	c.open = slices.Delete(c.open, at, at+1)
-	p.done = true
-	if len(c.ended) >= keep {
-		c.forget(c.ended[0])
-		c.ended = c.ended[1:]
+	if c.calls[p.id] != p { // forgotten
+		return
 	}
-	c.ended = append(c.ended, p)
+	p.final = !p.running()
+	if at := slices.Index(c.open, p); at >= 0 {
+		c.open = slices.Delete(c.open, at, at+1)
+		if len(c.ended) >= keep {
+			c.forget(c.ended[0])
+			c.ended = c.ended[1:]
+		}
+		c.ended = append(c.ended, p)
+	}
 	call := p.call()
 	for channel := range c.subscribers {
 		select {

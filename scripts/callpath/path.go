@@ -25,8 +25,9 @@ type path struct {
 	runs    []*run
 	lines   []Line
 	text    int // bytes of the lines
-	done    bool
-	timer   *time.Timer
+	// final says that it was told and nothing of it runs any more; timer is there while its lines are waited for.
+	final bool
+	timer *time.Timer
 }
 
 // run is an invocation of a call.
@@ -46,9 +47,9 @@ func (p *path) running() bool {
 	return slices.ContainsFunc(p.runs, func(r *run) bool { return r.ended.IsZero() })
 }
 
-// complete reports whether every run has told how it ended. One that never got an instance tells nothing.
+// complete reports whether every run has ended and told how. One that never got an instance tells nothing.
 func (p *path) complete() bool {
-	return !slices.ContainsFunc(p.runs, func(r *run) bool { return r.facts == nil && !r.begun.IsZero() })
+	return !p.running() && !slices.ContainsFunc(p.runs, func(r *run) bool { return r.facts == nil && !r.begun.IsZero() })
 }
 
 // cut stands for the lines that are too many.
@@ -122,12 +123,13 @@ func (p *path) call() Call {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// span is the run's part of the call's time. One that goes on after the answer has a length yet to come: 0.
+// span is the run's part of the call's time.
 func (r *run) span(began time.Time) Span {
 	span := Span{
-		Name: r.function, StartMS: milliseconds(r.asked.Sub(began)), ColdStart: r.cold, Outcome: r.outcome(),
+		Name: r.function, StartMS: milliseconds(r.asked.Sub(began)), ColdStart: r.cold, Running: r.ended.IsZero(),
+		Outcome: r.outcome(),
 	}
-	if !r.ended.IsZero() {
+	if !span.Running {
 		span.DurationMS = milliseconds(r.ended.Sub(r.asked))
 	}
 	if r.cold && !r.begun.IsZero() {

@@ -126,7 +126,7 @@ func (s *Stack) startAuth(ctx context.Context, resource authorization.Resource) 
 			options.Users = users(s.set.Tools)
 		}
 	}
-	options.Log = func(line []byte) { s.options.Log("auth", line) }
+	options.Log = func(line []byte) { s.tell("auth", "", line) }
 	s.AuthServer, err = localauth.Start(ctx, options)
 	return err
 }

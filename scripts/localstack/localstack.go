@@ -85,8 +85,11 @@ type Options struct {
 	Principals localgateway.Principals
 	// Progress gets a line for each step that takes long; nil drops them.
 	Progress io.Writer
-	// Log gets what the functions write, a line at a time; nil drops it.
+	// Log gets what the functions write, the gateway and the authorization server too, a line at a time; nil drops it.
 	Log func(function string, line []byte)
+	// LogOf gets the same lines with the id of the request for which each was written, which is empty where that is not
+	// known; nil drops them.
+	LogOf func(function, requestID string, line []byte)
 	// Watch makes the stack take in what is saved while it runs, and is told of each change, by one goroutine; nil takes in
 	// nothing.
 	Watch func(Change)
@@ -163,6 +166,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Log == nil {
 		o.Log = func(string, []byte) {}
+	}
+	if o.LogOf == nil {
+		o.LogOf = func(string, string, []byte) {}
 	}
 	return o
 }

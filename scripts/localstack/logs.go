@@ -57,8 +57,13 @@ func (s *Stack) Calls() *callpath.Collector { return s.logs.calls }
 // line keeps a line of a function, and hands it on.
 func (s *Stack) line(function, instance string, line []byte) {
 	s.logs.write(LogGroup(function), instance, line)
-	s.options.Log(function, line)
-	s.logs.calls.Line(function, instance, line)
+	s.tell(function, s.logs.calls.Line(function, instance, line), line)
+}
+
+// tell hands a line on to whoever started the stack.
+func (s *Stack) tell(source, requestID string, line []byte) {
+	s.options.Log(source, line)
+	s.options.LogOf(source, requestID, line)
 }
 
 // invocation keeps what Lambda says when it hands an invocation to an instance. Whatever follows in that instance's
@@ -73,8 +78,8 @@ func (s *Stack) invocation(event locallambda.Event) {
 
 // gatewayLine hands on a line that the gateway logs beside its access log.
 func (s *Stack) gatewayLine(line []byte) (int, error) {
-	s.options.Log("gateway", bytes.TrimSuffix(line, []byte("\n")))
-	s.logs.calls.Gateway(bytes.TrimSuffix(line, []byte("\n")))
+	text := bytes.TrimSuffix(line, []byte("\n"))
+	s.tell("gateway", s.logs.calls.Gateway(text), text)
 	return len(line), nil
 }
 
