@@ -259,9 +259,9 @@ var (
 	quantities = []string{"age", "bandwidth", "delay", "depth", "distance", "duration", "elevation", "height",
 		"interval", "latency", "length", "memory", "period", "pressure", "radius", "size", "speed", "temperature",
 		"timeout", "ttl", "volume", "wait", "weight", "width", "amount", "budget", "cost", "fee", "price", "salary"}
-	// counted are words before which a size or a depth is a number of things.
-	counted = []string{"batch", "chunk", "page", "pool", "sample", "tree"}
-	sayUnit = regexp.MustCompile(`(?i)\b((milli|micro|nano)?seconds?|secs?|ms|minutes?|mins?|hours?|days?|weeks?|` +
+	// countWords are words before which a size or a depth is a number of things.
+	countWords = []string{"batch", "chunk", "page", "pool", "sample", "tree"}
+	sayUnit    = regexp.MustCompile(`(?i)\b((milli|micro|nano)?seconds?|secs?|ms|minutes?|mins?|hours?|days?|weeks?|` +
 		`months?|years?|(kilo|mega|giga)?bytes?|[KMGT]i?B|bits?|(kilo|centi|milli)?met(re|er)s?|km|cm|mm|miles?|feet|ft|` +
 		`inch(es)?|(kilo|milli)?grams?|kg|lbs?|pounds?|ounces?|tons?|lit(re|er)s?|ml|celsius|fahrenheit|kelvin|degrees|` +
 		`percent|cents?|dollars?|euros?|USD|EUR|GBP|currency|pixels?|px|points?|levels?|entries|items|rows|results|` +
@@ -275,7 +275,7 @@ func (p parameter) isUnitless() bool {
 		return false
 	}
 	last := len(words) - 1
-	if !slices.Contains(quantities, words[last]) || last > 0 && slices.Contains(counted, words[last-1]) {
+	if !slices.Contains(quantities, words[last]) || last > 0 && slices.Contains(countWords, words[last-1]) {
 		return false
 	}
 	return !sayUnit.MatchString(p.description())
