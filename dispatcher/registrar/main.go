@@ -1,5 +1,6 @@
 // Command registrar is the Lambda function behind the custom resource Custom::PatchbayTools: it publishes the tools of
-// a CloudFormation stack into the catalogue, and withdraws them. It only wires; what it does is package resource.
+// a CloudFormation stack into the catalogue, and withdraws them; and it publishes for people, behind an alias of its
+// own, tools whose functions exist already. It only wires; what it does is package resource.
 package main
 
 import (
@@ -16,5 +17,5 @@ func main() {
 		log.Error("starting the registrar", "error", err)
 		os.Exit(1)
 	}
-	lambda.Start(handler.Handle)
+	lambda.Start(handler)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"log/slog"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -45,6 +46,7 @@ func newHandler(getenv func(string) string, log *slog.Logger) (*resource.Handler
 		MaxCallSeconds: env.CountTo("PATCHBAY_MAX_CALL_SECONDS", longestCall),
 		Deployment:     env.Matching("PATCHBAY_DEPLOYMENT", deployment, "a deployment's name, as in notes-prod"),
 		Region:         config.Region,
+		Existing:       strings.Fields(env.Optional("PATCHBAY_EXISTING")),
 		Log:            log,
 	}
 	options.DynamoDB = dynamodb.NewFromConfig(config, func(o *dynamodb.Options) {

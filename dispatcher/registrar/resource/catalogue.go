@@ -132,7 +132,9 @@ func decodeCatalogue(data []byte) (*catalogue, error) {
 
 // binder puts contracts and functions together and collects what is wrong.
 type binder struct {
-	log          *slog.Logger
+	log *slog.Logger
+	// standIn is Options.StandIn.
+	standIn      func(contract.Function) string
 	publications []registry.Publication
 	faults       []string
 }
@@ -165,6 +167,9 @@ func (b *binder) bind(tool *contract.Tool, function, property string) {
 	named := tool.Contract.Function.ARN
 	if _, local := tool.Contract.Function.Local(); local {
 		named = ""
+	}
+	if b.standIn != nil && tool.Contract.Function.ARN != "" {
+		named = b.standIn(tool.Contract.Function)
 	}
 	switch {
 	case function == "" && named == "":

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/smithy-go"
 	"golang.org/x/sync/errgroup"
 
+	"patchbay/shared/consent"
 	"patchbay/shared/registry"
 )
 
@@ -55,57 +56,101 @@ func (a functionARN) unqualified() string {
 	return strings.Join([]string{"arn", a.partition, "lambda", a.region, a.account, "function", a.name}, ":")
 }
 
-// checkFunctions refuses tools whose functions cannot serve them: the error lists all of them.
-func (h *Handler) checkFunctions(ctx context.Context, log *slog.Logger, tools []registry.Publication) error {
-	faults := make([]error, len(tools))
+// checkFunctions refuses tools whose functions cannot serve them: the error lists all of them. What could not be
+// checked is a warning.
+func (h *Handler) checkFunctions(ctx context.Context, tools []registry.Publication) (warnings []string, err error) {
+	faults, told := make([]error, len(tools)), make([]string, len(tools))
 	var group errgroup.Group
 	group.SetLimit(parallelRequests)
 	for i, tool := range tools {
 		group.Go(func() error {
-			if err := h.checkFunction(ctx, log, tool); err != nil {
+			warning, err := h.checkFunction(ctx, tool)
+			if err != nil {
 				faults[i] = fmt.Errorf("tool %s (%s): %w", tool.Tool.Name, tool.Tool.File, err)
+			}
+			if warning != "" {
+				told[i] = fmt.Sprintf("tool %s (%s): %s", tool.Tool.Name, tool.Tool.File, warning)
 			}
 			return nil
 		})
 	}
 	_ = group.Wait() // Each has left its error in its own place.
 	if ctx.Err() != nil {
-		return fmt.Errorf("looking at the functions of %d tools: %w", len(tools), ctx.Err())
+		return nil, fmt.Errorf("looking at the functions of %d tools: %w", len(tools), ctx.Err())
 	}
-	return errors.Join(faults...)
+	return slices.DeleteFunc(told, func(warning string) bool { return warning == "" }), errors.Join(faults...)
 }
 
-func (h *Handler) checkFunction(ctx context.Context, log *slog.Logger, tool registry.Publication) error {
+func (h *Handler) checkFunction(ctx context.Context, tool registry.Publication) (warning string, err error) {
 	arn, ok := parseARN(tool.Function)
 	if !ok || arn.qualifier == "$LATEST" {
-		return fmt.Errorf("function %q; allowed: a Lambda function's ARN with a version or an alias", tool.Function)
-	}
-	if arn.region != h.Region {
-		return fmt.Errorf("function %s is in %s; the server is in %s and calls no other region", tool.Function, arn.region,
-			h.Region)
+		return "", fmt.Errorf("function %q; allowed: a Lambda function's ARN with a version or an alias", tool.Function)
 	}
 	own := ownPlace(ctx)
-	if own.partition != "" && arn.partition != own.partition {
-		return fmt.Errorf("function %s is in partition %s; the server is in %s and calls no other", tool.Function,
-			arn.partition, own.partition)
+	if err := h.checkPlace(own, tool.Function, arn); err != nil {
+		return "", err
+	}
+	if err := h.checkCallable(own, tool.Function, arn); err != nil {
+		return "", err
+	}
+	if arn.account != own.account {
+		warning = h.askForConsent(own, tool.Function, arn)
 	}
 	found, err := h.configuration(ctx, arn)
 	if isCode(err, "AccessDeniedException") && arn.account != own.account {
-		log.Warn("a function of another account may not be read, so it is not checked", "tool", tool.Tool.Name,
-			"function", tool.Function, "error", err)
-		return nil
+		return warning + "; it may not be read from here either, so whether it exists, and for how long it may run, was " +
+			"not checked", nil
 	}
 	if isCode(err, "AccessDeniedException") {
-		return fmt.Errorf("the registrar may not read function %s; allowed: functions named %s-tool-…, and those that the "+
-			"server's settings name under functions, since it may call no other: %w", tool.Function, h.Deployment, err)
+		return "", fmt.Errorf("the registrar may not read function %s, though the server's settings allow it: deploy the "+
+			"server again (%w)", tool.Function, err)
 	}
 	if notFound(err) {
-		return fmt.Errorf("function version %s does not exist", tool.Function)
+		return "", fmt.Errorf("function version %s does not exist", tool.Function)
 	}
 	if err != nil {
-		return fmt.Errorf("looking at function %s: %w", tool.Function, err)
+		return "", fmt.Errorf("looking at function %s: %w", tool.Function, err)
 	}
-	return suits(tool, found)
+	return warning, suits(tool, found)
+}
+
+// checkPlace refuses a function that is too far away.
+func (h *Handler) checkPlace(own place, function string, arn functionARN) error {
+	if arn.region != h.Region {
+		return fmt.Errorf("function %s is in %s; the server is in %s and calls no other region", function, arn.region,
+			h.Region)
+	}
+	if own.partition != "" && arn.partition != own.partition {
+		return fmt.Errorf("function %s is in partition %s; the server is in %s and calls no other", function, arn.partition,
+			own.partition)
+	}
+	return nil
+}
+
+// checkCallable refuses a function that the dispatcher's role does not let it call: versions of the deployment's own,
+// and to the letter those that the settings name.
+func (h *Handler) checkCallable(own place, function string, arn functionARN) error {
+	named := strings.HasPrefix(arn.name, h.Deployment+"-tool-") && (own.account == "" || arn.account == own.account)
+	if h.CallsAll || named || slices.Contains(h.Existing, function) {
+		return nil
+	}
+	also := ""
+	for _, existing := range h.Existing {
+		if strings.HasPrefix(existing, arn.unqualified()+":") {
+			also = "; of this function they name " + existing
+		}
+	}
+	return fmt.Errorf("the dispatcher may not call function %s%s. Its role %s-dispatcher-%s allows functions named "+
+		"%s-tool-…, in every version, and those that the server's settings name: put %q: %q under \"functions\" of the "+
+		"stage in patchbay.json and deploy the server, which gives the role lambda:InvokeFunction on it", function, also,
+		h.Deployment, h.Region, h.Deployment, strings.ReplaceAll(arn.name, "-", "_"), function)
+}
+
+// askForConsent says what the owner of a function in another account does, which is not to be seen from here.
+func (h *Handler) askForConsent(own place, function string, arn functionARN) string {
+	server := consent.Server{Deployment: h.Deployment, Account: own.account, Region: h.Region}
+	return fmt.Sprintf("function %s is of account %s, which must let the dispatcher in, for this version or alias; where "+
+		"it has not yet, calls fail until its owner runs: %s", function, arn.account, server.Command(function))
 }
 
 // configuration reads a function's configuration, waiting while Lambda is still making it.

@@ -48,7 +48,10 @@ const (
 	stacks       = "arn:aws:cloudformation:us-east-1:123456789012:stack/"
 	stack        = stacks + "notes-prod/8f0d1c60-9c1e-11f0-8a3b-0affd5a1b2c3"
 	otherStack   = stacks + "shipping-tools/1b5e7a20-9c20-11f0-b1d4-12cf9a8e4d55"
-	registrarARN = "arn:aws:lambda:us-east-1:123456789012:function:notes-prod-registrar"
+	functions    = "arn:aws:lambda:us-east-1:123456789012:function:"
+	registrarARN = functions + "notes-prod-registrar"
+	// theirFunctions are those of another account.
+	theirFunctions = "arn:aws:lambda:us-east-1:999999999999:function:"
 )
 
 // moto is the AWS of all tests here: nil where it is not installed.
@@ -232,6 +235,10 @@ func newFixture(t *testing.T, edits ...func(*resource.Options)) *fixture {
 		DynamoDB: f.db, S3: newS3(moto.Config()), Lambda: lambda.NewFromConfig(moto.Config()),
 		Log:   slog.New(slog.NewJSONHandler(f.log, nil)),
 		Table: table, MaxCallSeconds: 60, Deployment: deployment, Region: motoserver.Region, Now: f.clock,
+		Existing: []string{
+			functions + quote + ":live", functions + "notes-prod-weather:1", theirFunctions + "weather:live",
+			theirFunctions + "notes-prod-tool-theirs:1",
+		},
 	}
 	f.answers = newAnswerServer(t)
 	f.options.Transport = f.answers.Client().Transport

@@ -1,5 +1,6 @@
 // Package resource is the custom resource Custom::PatchbayTools: it publishes the tools of a CloudFormation stack into
-// the catalogue. docs/registrar.md is its reference for whoever writes templates.
+// the catalogue. docs/registrar.md is its reference for whoever writes templates. Beside that it takes orders of
+// people, for functions that exist already: see package order. Both go through the same checks.
 //
 // CloudFormation sends an event for every change of the resource and waits for an answer at a pre-signed URL, so every
 // event is answered, whatever happens. It orders a rollback as an update with the old properties, and it may deliver an
@@ -19,6 +20,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/cfn"
 
+	"patchbay/shared/contract"
 	"patchbay/shared/registry"
 )
 
@@ -44,6 +46,13 @@ type Options struct {
 	Deployment string
 	// Region is the one that the server is in: it can call no function of another.
 	Region string
+	// Existing are the functions, by their ARNs with version or alias, that the dispatcher may call beside those that are
+	// named after the deployment. CallsAll means that it may call every function, as on a local stack, where nobody asks.
+	Existing []string
+	CallsAll bool
+	// StandIn gives the function that stands for the one that a contract names, on a local stack; nil where functions are
+	// those that are named.
+	StandIn func(contract.Function) string
 	// Transport is what answers are sent by; nil means http.DefaultTransport.
 	Transport http.RoundTripper
 	// Now is the clock; nil means time.Now.
@@ -173,7 +182,11 @@ func (h *Handler) publish(ctx context.Context, log *slog.Logger, event cfn.Event
 	// somebody else that has become slower, or the server's longest call, must not keep the stack from coming back to
 	// where it was.
 	if live == "" {
-		if err := h.checkFunctions(ctx, log, tools); err != nil {
+		warnings, err := h.checkFunctions(ctx, tools)
+		for _, warning := range warnings {
+			log.Warn("function", "problem", warning)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -287,7 +287,12 @@ func TestWhatIsRefused(t *testing.T) {
 		"function of $LATEST":      {functions(arn(weather + ":$LATEST")), []string{"with a version or an alias"}},
 		"function of another region": {functions(map[string]any{
 			"get_weather": "arn:aws:lambda:eu-west-1:123456789012:function:x:1"}), []string{"is in eu-west-1"}},
-		"no such function": {functions(arn("nowhere:1")), []string{"function:nowhere:1 does not exist"}},
+		"no such function": {functions(arn(weather + ":77")), []string{"function:" + weather + ":77 does not exist"}},
+		"function that no settings name": {functions(arn("nowhere:1")), []string{
+			"the dispatcher may not call function arn:aws:lambda:us-east-1:123456789012:function:nowhere:1.",
+			`put "nowhere": "arn:aws:lambda:us-east-1:123456789012:function:nowhere:1" under "functions"`}},
+		"another version than the settings name": {functions(arn(quote + ":1")), []string{
+			quote + ":1; of this function they name arn:aws:lambda:us-east-1:123456789012:function:" + quote + ":live"}},
 		"no list": {func(e *cfn.Event) { e.ResourceProperties = map[string]any{"Tools": "x"} },
 			[]string{"Tools is text"}},
 		"no object": {tools("x"), []string{"property Tools[0] is text"}},
@@ -296,7 +301,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"contract is empty": {tools(map[string]any{"Contract": "", "Function": "f"}),
 			[]string{"Tools[0].Contract is empty"}},
 		"contract is wrong": {tools(map[string]any{"Contract": "{}", "Function": "f"}),
-			[]string{"Tools[0].Contract /name"}},
+			[]string{"Tools[0].Contract", " /name"}},
 		"functions beside tools": {func(e *cfn.Event) {
 			e.ResourceProperties = map[string]any{"Tools": []any{}, "Functions": map[string]any{}}
 		}, []string{"Functions is only for Catalogue"}},
@@ -377,15 +382,19 @@ func TestFunctionsThatMayNotBeRead(t *testing.T) {
 		return true
 	})
 	f := newFixture(t, func(o *resource.Options) { o.Lambda = client })
-	f.fails("create", "tool get_weather", "functions named notes-prod-tool-", "AccessDeniedException")()
+	f.fails("create", "tool get_weather", "the registrar may not read function", "AccessDeniedException")()
 	f.succeeds("create", func(e *cfn.Event) {
 		e.RequestID = "another"
 		e.ResourceProperties["Functions"] = map[string]any{
 			"get_weather": "arn:aws:lambda:us-east-1:999999999999:function:weather:live"}
 	})
 	f.wantTools("get_weather:live")
-	if !strings.Contains(f.log.String(), "a function of another account may not be read") {
-		t.Errorf("no warning in the log: %s", f.log)
+	for _, part := range []string{"may not be read from here", "add-permission --region us-east-1 --function-name " +
+		"weather --qualifier live --statement-id notes-prod --action lambda:InvokeFunction --principal " +
+		"arn:aws:iam::123456789012:role/notes-prod-dispatcher-us-east-1"} {
+		if !strings.Contains(f.log.String(), part) {
+			t.Errorf("no warning in the log that says %s: %s", part, f.log)
+		}
 	}
 }
 
