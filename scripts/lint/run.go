@@ -117,7 +117,7 @@ func (r *run) wanted(names []string) (map[string]bool, error) {
 	wanted := map[string]bool{}
 	var unknown []error
 	for _, name := range names {
-		file, found := files[strings.TrimSuffix(filepath.ToSlash(name), "/")]
+		file, found := files[filepath.Base(name)] // a shell completes folders as paths
 		if !found {
 			unknown = append(unknown, unknownName(name, known))
 			continue

@@ -43,7 +43,7 @@ func (c *checker) reportAt(at int, id, allowed, format string, args ...any) {
 // found returns all problems in their order, each with its place in the file.
 func (c *checker) found() Problems {
 	for i, p := range c.problems {
-		if c.root != nil && p.Line == 0 && p.Pointer != "" {
+		if c.root != nil && p.Line == 0 {
 			start, _ := c.root.locate(p.Pointer)
 			c.problems[i].Line, c.problems[i].Column = position(c.data, start)
 		}

@@ -33,7 +33,7 @@ func (d *document) unsuppressed() Problems {
 
 // region returns where the value of a JSON Pointer is.
 func (d *document) region(pointer string) Region {
-	if d.root == nil || pointer == "" {
+	if d.root == nil {
 		return Region{}
 	}
 	var r Region
@@ -44,13 +44,17 @@ func (d *document) region(pointer string) Region {
 }
 
 // Region is a part of a file. Lines and columns are counted from 1, columns in characters; EndColumn is behind the last
-// one. It is the zero value when the place is not known, or is the whole file.
+// one. It is the zero value when the place is not known.
 type Region struct{ Line, Column, EndLine, EndColumn int }
 
 // locate returns where a JSON Pointer leads to: from the key of a member on, to the end of its value or, where that is
-// an object or an array, of its key. What is missing is where it would be: at the nearest that is there.
+// an object or an array, of its key. The whole file is at its beginning, and what is missing is where it would be: at the
+// nearest that is there.
 func (n *node) locate(pointer string) (start, end int) {
 	start, end = n.start, n.start+1
+	if pointer == "" {
+		return start, end
+	}
 	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		key := strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 		next, at, after := n.step(key)

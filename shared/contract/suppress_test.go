@@ -117,7 +117,7 @@ func TestRegion(t *testing.T) {
 `})
 	survey := Look(dir, ServerLimits{})
 	for pointer, want := range map[string]Region{
-		"":            {},
+		"":            {1, 1, 1, 2},
 		"/name":       {2, 3, 2, 14},
 		"/title":      {2, 16, 2, 28},
 		"/a~1b":       {3, 3, 3, 8},
