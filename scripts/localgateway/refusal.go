@@ -66,7 +66,7 @@ func (e *exchange) refuse(with refusal) {
 		e.stamp(header)
 	}
 	e.log.Info("gateway response", "requestId", e.id, "method", e.request.Method, "path", e.request.URL.Path,
-		"status", with.status, "body", body)
+		"status", with.status, "responseType", with.response, "body", body)
 	if counted, ok := e.writer.(*countingWriter); ok {
 		counted.responseType = with.response
 	}

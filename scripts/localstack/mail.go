@@ -14,7 +14,7 @@ const mailFile = "mail.jsonl"
 func (s *Stack) startMail() error {
 	sink, err := smtpsink.Start("127.0.0.1:0", smtpsink.Options{
 		File:     filepath.Join(s.options.Data, mailFile),
-		Received: func(m smtpsink.Message) { s.options.Log("mail", []byte(m.String())) },
+		Received: func(m smtpsink.Message) { s.tell("mail", "", []byte(m.String())) },
 	})
 	if err != nil {
 		return fmt.Errorf("starting the mail server: %w", err)

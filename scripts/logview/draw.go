@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -152,7 +153,7 @@ func notes(call callpath.Call) []string {
 	if call.Ledger != "" {
 		notes = append(notes, "ledger: "+printable.Line(call.Ledger))
 	}
-	if call.Principal != "" {
+	if call.Principal != "" && !slices.Contains(nobody, call.Principal) {
 		notes = append(notes, "principal: "+printable.Line(call.Principal))
 	}
 	return notes

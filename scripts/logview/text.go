@@ -42,11 +42,14 @@ const (
 )
 
 // noise are members that say nothing to whoever watches a stack at work: what repeats the source, ids for other tools,
-// and digests. The logs themselves have them.
+// digests, and what the client reads itself. The logs have them.
 var noise = []string{
 	keyTime, keyLevel, keyRequestID, "traceId", "traceparent", "protocolVersion", "function", "lambdaRequestId",
-	"arguments", "record", "instance",
+	"arguments", "record", "body",
 }
+
+// nobody are values that say as much as none: an empty text, and a caller who has not signed in.
+var nobody = []string{`""`, "anonymous"}
 
 // entry is a line as it was read.
 type entry struct {
@@ -122,7 +125,7 @@ func (e *entry) text(paint painter, indent string) string {
 			stack = plain(m.Value)
 		}
 		return slices.Contains(noise, m.Key) || slices.Contains([]string{keyTool, keyOutcome, keyDuration, keyStack}, m.Key) ||
-			value == `""`
+			slices.Contains(nobody, value)
 	})
 	if len(rest) > 0 {
 		words = append(words, paint.dim(strings.Join(rest, " ")))

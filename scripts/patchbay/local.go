@@ -10,18 +10,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"patchbay/scripts/localstack"
-	"patchbay/scripts/printable"
 )
 
 func localCommand() *cobra.Command {
 	var root string
 	var watch bool
+	var logs localLogs
 	options := localstack.Options{LookupEnv: os.LookupEnv, CacheTTL: new(time.Duration)}
 	var who callers
 	command := &cobra.Command{
@@ -32,6 +31,7 @@ the dispatcher and the functions on a local Lambda service behind a gateway that
 One Ctrl-C ends it all.`,
 		Example: `  patchbay local --addr 127.0.0.1:9000 --functions ./functions
   patchbay local --watch          # take in what is saved; the next call sees it
+  patchbay local --trace          # draw the path of each call, with its times
   patchbay local --auth           # with an authorization server, where two users sign in`,
 		Args: who.arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -48,7 +48,7 @@ One Ctrl-C ends it all.`,
 			if watch {
 				options.Watch = tellChange(cmd.ErrOrStderr())
 			}
-			return runLocal(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), options)
+			return runLocal(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), options, logs)
 		},
 	}
 	flags := command.Flags()
@@ -67,18 +67,26 @@ One Ctrl-C ends it all.`,
 	who.flags(command)
 	flags.IntVar(&options.PageTools, "page-tools", 0, "the most tools in one page of tools/list (default 1000)")
 	flags.BoolVar(&watch, "watch", false, "take in what is saved: build, publish and serve it without another start")
+	logs.flags(command)
 	rootFlag(command, &root)
 	flags.IntVar(&options.PageBytes, "page-bytes", 0, "the most bytes in one page of tools/list (default 1 MiB)")
 	return command
 }
 
-func runLocal(ctx context.Context, out, errOut io.Writer, options localstack.Options) error {
+func runLocal(
+	ctx context.Context, out, errOut io.Writer, options localstack.Options, logs localLogs,
+) error {
+	view, err := logs.view(errOut)
+	if err != nil {
+		return err
+	}
 	options.Progress = errOut
-	options.Log = logTo(errOut)
+	options.LogOf = view.Line
 	stack, err := localstack.Start(ctx, options)
 	if err != nil {
 		return err
 	}
+	defer logs.follow(stack, view)()
 	defer stack.Close()
 	for _, warning := range stack.Warnings {
 		fmt.Fprintln(errOut, warning)
@@ -101,18 +109,6 @@ func runLocal(ctx context.Context, out, errOut io.Writer, options localstack.Opt
 		return errors.New("the DynamoDB engine ended by itself")
 	case <-signInEnded:
 		return errors.New("the authorization server ended by itself")
-	}
-}
-
-// logTo writes the lines of functions, each behind the function's name. What clients sent is in them, so nothing in one
-// may act on the terminal or look like a line of somebody else's.
-func logTo(w io.Writer) func(string, []byte) {
-	var mu sync.Mutex
-	return func(function string, line []byte) {
-		mu.Lock()
-		defer mu.Unlock()
-		name := printable.Line("[" + function + "] ")
-		fmt.Fprintln(w, name+printable.Lines(string(line), name))
 	}
 }
 

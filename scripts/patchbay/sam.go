@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"patchbay/scripts/logview"
 	"patchbay/scripts/samstack"
 )
 
@@ -73,7 +74,8 @@ func samPart(only string) (samstack.Part, error) {
 
 func runSAM(ctx context.Context, out, errOut io.Writer, options samstack.Options) error {
 	options.Progress = errOut
-	options.Log = logTo(errOut)
+	view := logview.New(errOut, logview.Options{Colour: coloured(errOut)})
+	options.Log = func(from string, line []byte) { view.Line(from, "", line) }
 	stack, err := samstack.Start(ctx, options)
 	if err != nil {
 		return err

@@ -10,7 +10,9 @@ import (
 	"time"
 	"unicode"
 
+	"patchbay/scripts/callpath"
 	"patchbay/scripts/locallog"
+	"patchbay/scripts/logview"
 	"patchbay/scripts/operate"
 	"patchbay/scripts/smokecheck"
 	"patchbay/shared/ledger"
@@ -122,7 +124,15 @@ func TestWhatToolsWroteIsInertInTheOtherCommands(t *testing.T) {
 		"smoke":                      smokecheck.Check{Status: smokecheck.OK, Seen: hostile}.Write,
 		"smoke, a check that failed": smokecheck.Check{Status: smokecheck.Failed, Seen: hostile}.Write,
 		"local": func(w io.Writer) error {
-			logTo(w)(hostile, []byte("raw "+hostile))
+			view := logview.New(w, logview.Options{})
+			view.Line(hostile, hostile, []byte("raw "+hostile))
+			view.Line(hostile, "", []byte(asText(t, map[string]string{"msg": hostile, "stack": hostile, "level": hostile,
+				"outcome": hostile, "requestId": hostile, hostile: hostile})))
+			view.Call(callpath.Call{
+				RequestID: hostile, HTTPMethod: hostile, Path: hostile, Method: hostile, Tool: hostile, Principal: hostile,
+				Outcome: hostile, Ledger: hostile, Refusal: hostile,
+				Spans: []callpath.Span{{Name: hostile, Outcome: hostile}},
+			})
 			return nil
 		},
 		"an error": func(w io.Writer) error {
@@ -141,18 +151,5 @@ func TestWhatToolsWroteIsInertInTheOtherCommands(t *testing.T) {
 				t.Errorf("not JSON: %s", &out)
 			}
 		})
-	}
-}
-
-// A function's lines keep their name whatever is in them, and a line of JSON stays one that programs read.
-func TestLocalLogLines(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	log := logTo(&out)
-	log("greet", []byte(`{"msg":"a \"b\" C:\\x"}`))
-	log("greet", []byte("goroutine 1\n\tmain.go:12\r[other] x"))
-	want := "[greet] {\"msg\":\"a \\\"b\\\" C:\\\\x\"}\n[greet] goroutine 1\n[greet]     main.go:12\n[greet] [other] x\n"
-	if out.String() != want {
-		t.Errorf("got %q", out.String())
 	}
 }
