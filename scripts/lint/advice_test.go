@@ -223,7 +223,7 @@ func TestAdvice(t *testing.T) {
 			`"items": {"type":"object","properties":{"n":{"type":"integer"}}}`, "output-description"},
 		"no output at all": {"",
 			`"outputSchema": null, "inputSchema": {"type":"object","properties":{},"additionalProperties":false}`, "list-limit"},
-		"one hint": {"", `"annotations": {"readOnlyHint": true}`, "annotation-unsaid"},
+		"one hint": {"", `"annotations": {"openWorldHint": false}`, "annotation-unsaid"},
 		"a second too long": {"/contract",
 			`"risk": "medium", "permissions": [], "execution": {"timeoutSeconds": 61}`, "timeout-client"},
 	} {

@@ -12,9 +12,8 @@ func annotationRules() []contract.Rule {
 	const warning = contract.SeverityWarning
 	return []contract.Rule{
 		{ID: "annotation-unsaid", Severity: warning,
-			What: "A tool says its hints: readOnlyHint or destructiveHint, and openWorldHint.",
-			Why: "What is unsaid counts as the worst: destructive, and reaching out into the world. Hosts ask people about it " +
-				"each time.",
+			What:   "A tool says that it only reads, or whether it destroys.",
+			Why:    "What is unsaid counts as the worst: as changing, and as destructive. Hosts ask people about it each time.",
 			Source: toolAnnotations},
 		{ID: "annotation-readonly-name", Severity: warning,
 			What:   "A tool with readOnlyHint has no name of a change.",
@@ -75,20 +74,15 @@ func checkHints(t *contract.Tool) contract.Problems {
 	return found
 }
 
-// checkUnsaid names the hints that count as the worst because they are not there.
+// checkUnsaid finds tools that count as destructive because they say nothing. That openWorldHint counts as true is what
+// most tools mean.
 func checkUnsaid(t *contract.Tool) contract.Problems {
-	var unsaid []string
-	if !isTrue(t.Annotations.ReadOnlyHint) && t.Annotations.DestructiveHint == nil {
-		unsaid = append(unsaid, "readOnlyHint or destructiveHint")
-	}
-	if t.Annotations.OpenWorldHint == nil {
-		unsaid = append(unsaid, "openWorldHint")
-	}
-	if len(unsaid) == 0 {
+	if isTrue(t.Annotations.ReadOnlyHint) || t.Annotations.DestructiveHint != nil {
 		return nil
 	}
-	return contract.Problems{advise(t, "annotation-unsaid", "/annotations", "true or false for each",
-		"the tool does not say "+join(unsaid))}
+	return contract.Problems{advise(t, "annotation-unsaid", "/annotations",
+		`"readOnlyHint": true, or "destructiveHint" true or false`,
+		"the tool says neither that it only reads nor whether it destroys")}
 }
 
 func onlyReads(k *contract.Contract) bool {

@@ -118,7 +118,7 @@ func checkDescriptionPairs(tools []*contract.Tool) contract.Problems {
 	for i, t := range tools {
 		words[i] = contentStems(t.Description)
 		for j, other := range tools[:i] {
-			if alike(words[j], words[i]) {
+			if alike(words[j], words[i]) && !toldApart(words[j], words[i], other.Name, t.Name) {
 				near := advise(t, "description-near", "/description",
 					"how the two differ, and when to use which; or one tool for both",
 					fmt.Sprintf("%s and %s are described in nearly the same words", other.Name, t.Name))
@@ -147,6 +147,18 @@ func alike(a, b []string) bool {
 		}
 	}
 	return both*nearShareDenominator >= (len(a)+len(b)-both)*nearShareNumerator
+}
+
+// toldApart reports whether one description has a word of its own tool's name that the other lacks: what alerts and
+// what comments have in common may be said alike.
+func toldApart(a, b []string, nameA, nameB string) bool {
+	return hasOwnWord(a, b, nameA) || hasOwnWord(b, a, nameB)
+}
+
+func hasOwnWord(words, others []string, name string) bool {
+	return slices.ContainsFunc(contentStems(name), func(word string) bool {
+		return slices.Contains(words, word) && !slices.Contains(others, word)
+	})
 }
 
 // toolLike finds names of two words or more, as tools have, and what stands before them.

@@ -20,8 +20,8 @@ type Rule struct {
 	Place string
 }
 
-// Rules returns every rule: those of the contract package, which stop a tool, and those of this one, which advise. Those
-// of one subject are together.
+// Rules returns every rule: those of the contract package, which stop a tool, and those of this one, which advise.
+// Those of one subject are together.
 func Rules() []Rule {
 	all := slices.Concat(contract.Rules(), adviceRules())
 	rules := make([]Rule, len(all))

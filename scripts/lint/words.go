@@ -109,9 +109,10 @@ const (
 var verbs = map[verb][]string{
 	verbReading: {"browse", "count", "describe", "fetch", "find", "get", "inspect", "list", "lookup", "peek", "query",
 		"read", "retrieve", "search", "show", "view"},
-	verbChanging: {"add", "approve", "archive", "assign", "book", "buy", "close", "create", "deploy", "disable", "edit",
-		"enable", "grant", "insert", "invite", "merge", "modify", "move", "notify", "patch", "pay", "post", "publish", "push",
-		"put", "register", "rename", "save", "send", "set", "submit", "transfer", "update", "upload", "write"},
+	verbChanging: {"add", "approve", "archive", "assign", "book", "buy", "close", "create", "deploy", "disable",
+		"dismiss", "edit", "enable", "fork", "grant", "insert", "invite", "mark", "merge", "modify", "move", "notify",
+		"patch", "pay", "post", "publish", "push", "put", "register", "rename", "reply", "resolve", "save", "send", "set",
+		"start", "stop", "submit", "transfer", "trigger", "update", "upload", "write"},
 	verbDestroying: {"cancel", "clear", "delete", "destroy", "drop", "erase", "kill", "overwrite", "purge", "remove",
 		"reset", "revoke", "terminate", "truncate", "uninstall", "unpublish", "wipe"},
 }
