@@ -15,11 +15,12 @@ type InitError struct {
 	Payload []byte
 }
 
-// Error is what the runtime says, with its stack trace where that is a list of lines, as in Python and Node.js.
+// Error is what the runtime says, with where that is in the function's code: the stack of Python, and what is not
+// Node.js itself of the trace of Node.js.
 func (e *InitError) Error() string {
 	var report struct {
 		ErrorType, ErrorMessage string
-		StackTrace              []string
+		StackTrace, Trace       []string
 	}
 	if json.Unmarshal(e.Payload, &report) != nil {
 		return "starting " + e.Function + ": " + string(e.Payload)
@@ -27,6 +28,11 @@ func (e *InitError) Error() string {
 	text := "starting " + e.Function + ": " + report.ErrorType + ": " + report.ErrorMessage
 	for _, line := range report.StackTrace {
 		text += "\n" + strings.TrimRight(line, "\n")
+	}
+	for _, line := range report.Trace {
+		if strings.HasPrefix(line, "    at ") && !strings.Contains(line, "node:") {
+			text += "\n" + line
+		}
 	}
 	return text
 }

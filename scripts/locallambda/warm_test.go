@@ -58,8 +58,13 @@ func TestWarmTellsWhyAFunctionDoesNotComeToLife(t *testing.T) {
 	}
 }
 
-func TestInitErrorHasTheStackOfPython(t *testing.T) {
+func TestInitErrorTellsWhere(t *testing.T) {
 	t.Parallel()
+	node := &InitError{Function: "probe", Payload: []byte(`{"errorType":"ReferenceError","errorMessage":"x is not defined",
+		"trace":["ReferenceError: x is not defined","    at file:///x/app.mjs:3:1","    at node:internal/modules:1:2"]}`)}
+	if node.Error() != "starting probe: ReferenceError: x is not defined\n    at file:///x/app.mjs:3:1" {
+		t.Errorf("got %s", node)
+	}
 	err := &InitError{Function: "probe", Payload: []byte(`{"errorType":"Runtime.UserCodeSyntaxError",
 		"errorMessage":"Syntax error in module 'app'","stackTrace":["  File \"/x/app.py\" Line 3\n    def (\n"]}`)}
 	want := "starting probe: Runtime.UserCodeSyntaxError: Syntax error in module 'app'\n" +

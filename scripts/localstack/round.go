@@ -44,7 +44,7 @@ func (r *round) run(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	r.start()
+	r.start(ctx)
 	r.publish(ctx)
 	r.tell()
 }

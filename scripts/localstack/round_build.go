@@ -14,7 +14,7 @@ import (
 )
 
 // choose finds the parts that are to be made: those of which a file was saved, that are made in another way than before,
-// that had a fault, or that are new.
+// that could not be made, or that are new.
 func (r *round) choose() {
 	for _, p := range r.parts() {
 		chosen := slices.ContainsFunc(r.chosen, func(other *part) bool { return other.name == p.name })
@@ -25,20 +25,18 @@ func (r *round) choose() {
 }
 
 func (r *round) isStale(p *part) bool {
-	if r.known[p.name] != nil || p.tool != nil && r.isMadeOtherwise(p) {
+	fault := r.known[p.name]
+	if fault != nil && !errors.As(fault, new(*startFault)) || p.tool != nil && r.isMadeOtherwise(p) {
 		return true
 	}
 	return slices.ContainsFunc(r.paths, func(path string) bool { return r.isFrom(p, path) })
 }
 
-// isMadeOtherwise reports whether a tool's function is new, or is made in another way by its new contract.
+// isMadeOtherwise reports whether a tool's function was not made yet, or is made in another way by its new contract.
 func (r *round) isMadeOtherwise(p *part) bool {
-	before := r.live[p.name]
-	if before == nil || r.serving[p.name] == nil {
-		return true
-	}
-	was, is := before.Contract.Function, p.tool.Contract.Function
-	return was.ARN != "" || was.Runtime != is.Runtime || was.Handler != is.Handler || !slices.Equal(was.Build, is.Build)
+	was, isMade := r.made[p.name]
+	is := p.tool.Contract.Function
+	return !isMade || was.ARN != "" || was.Runtime != is.Runtime || was.Handler != is.Handler || !slices.Equal(was.Build, is.Build)
 }
 
 // isFrom reports whether a part is made from a file.
@@ -77,27 +75,31 @@ func (r *round) build(ctx context.Context) {
 // makePackage makes a part that is not the compiler's.
 func (r *round) makePackage(ctx context.Context, p *part) {
 	if p.existing != nil {
-		r.made(ctx, p, r.packageOne(ctx, p.existing))
+		r.note(ctx, p, r.packageOne(ctx, p.existing))
 		return
 	}
 	program, err := r.packageFunction(ctx, p.tool)
 	if err == nil {
 		r.programs[p.tool] = program
 	}
-	r.made(ctx, p, err)
+	r.note(ctx, p, err)
 }
 
-// made notes what came of making a part that is other than before, or has a fault.
-func (r *round) made(ctx context.Context, p *part, err error) {
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
+// note notes what came of making a part that is other than before, or has a fault.
+func (r *round) note(ctx context.Context, p *part, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	if p.tool != nil {
+		r.made[p.name] = p.tool.Contract.Function
+	}
+	if err != nil {
 		r.fault(p.name, err)
 		delete(r.pending, p.name)
-	default:
-		r.mend(p.name)
-		r.pending[p.name] = true
+		return
 	}
+	r.mend(p.name)
+	r.pending[p.name] = true
 }
 
 // compile makes parts with one run of the compiler, and where some of them have a fault, the others with another one.
@@ -116,7 +118,7 @@ func (r *round) compile(ctx context.Context, parts []*part) {
 		var good []*part
 		for _, p := range parts {
 			if slices.Contains(broken.Functions, p.name) {
-				r.made(ctx, p, err)
+				r.note(ctx, p, err)
 			} else {
 				good = append(good, p)
 			}
@@ -129,7 +131,7 @@ func (r *round) compile(ctx context.Context, parts []*part) {
 	for _, p := range parts {
 		same := before[p.name].same(filesOf(filepath.Join(r.outDir(), p.name)))
 		if err != nil || !same || r.serving[p.name] == nil {
-			r.made(ctx, p, err)
+			r.note(ctx, p, err)
 			delete(r.programs, p.tool) // how it was run when it was made in another way
 		} else {
 			r.mend(p.name) // what serves, or waits to, is what the files say

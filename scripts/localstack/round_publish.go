@@ -2,6 +2,7 @@ package localstack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -19,7 +20,7 @@ const catalogueFault = "the catalogue"
 
 // start puts the functions on the Lambda service that are other than what serves, and starts an instance of each: that
 // shows whether the function works, and the first call finds it there.
-func (r *round) start() {
+func (r *round) start(ctx context.Context) {
 	began := time.Now()
 	parts := r.parts()
 	needed := map[string]bool{}
@@ -31,6 +32,9 @@ func (r *round) start() {
 			continue
 		}
 		specifications[p.name] = function
+		if errors.As(r.faults[p.name], new(*startFault)) && !wasTried(r.faults[p.name], function) {
+			r.mend(p.name)
+		}
 		now := r.serving[p.name]
 		differs := now == nil || r.pending[p.name] || !reflect.DeepEqual(now.function, function)
 		needed[p.name] = differs && r.faults[p.name] == nil
@@ -43,9 +47,9 @@ func (r *round) start() {
 		}
 	}
 	var work sync.WaitGroup
-	for name, function := range specifications {
-		if needed[name] {
-			work.Go(func() { r.try(function) })
+	for _, p := range parts {
+		if needed[p.name] {
+			work.Go(func() { r.try(ctx, p, specifications[p.name]) })
 		}
 	}
 	work.Wait()
@@ -67,22 +71,22 @@ func (r *round) specificationOf(p *part) (locallambda.Function, error) {
 }
 
 // try deploys a function and starts an instance of it.
-func (r *round) try(function locallambda.Function) {
+func (r *round) try(ctx context.Context, p *part, function locallambda.Function) {
 	r.mu.Lock()
 	v, err := r.prepare(function)
 	r.mu.Unlock()
-	if err == nil {
-		if err = r.lambda.Warm(v.arn); err != nil {
-			r.retire(v)
-		}
-	}
 	if err != nil {
-		r.fault(function.Name, err)
+		r.fault(p.name, err)
+		return
+	}
+	if err := r.lambda.Warm(v.arn); err != nil {
+		r.fault(p.name, r.explain(ctx, p, v, err))
+		r.retire(v)
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.fresh[function.Name] = v
+	r.fresh[p.name] = v
 }
 
 // candidate is the tool of a folder as it can be published: as it is wanted, or as it is live where its function has a
@@ -154,7 +158,7 @@ func (r *round) publishTools(ctx context.Context, catalogue map[string]*contract
 func (r *round) drop(err error) {
 	for name, v := range r.fresh {
 		r.retire(v)
-		r.pending[name] = true
+		r.pending[name] = r.pending[name] || r.wanted[name] != nil
 	}
 	r.fresh = map[string]*served{}
 	r.fault(catalogueFault, err)

@@ -61,6 +61,8 @@ func (r *round) readTool(name string) {
 		r.mend(file)
 		r.mend(name)
 		delete(r.wanted, name)
+		delete(r.made, name)
+		delete(r.pending, name)
 		return
 	}
 	saved := slices.Contains(r.paths, filepath.Join(r.options.Functions, name, "tool.json"))

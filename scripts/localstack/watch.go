@@ -3,6 +3,7 @@ package localstack
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,7 +37,7 @@ type Change struct {
 type Fault struct {
 	// Of are what has the fault: names of functions, or a file of the functions folder such as functions/greet/tool.json.
 	Of []string
-	// Err tells what is wrong and where: contract.Problems, a *build.Error, a *locallambda.InitError, or another.
+	// Err tells what is wrong and where; it wraps contract.Problems, a *build.Error, a *locallambda.InitError, or another.
 	Err error
 	// Serving says that what was there before goes on serving, of all of them; a new tool has nothing before it.
 	Serving bool
@@ -71,8 +72,12 @@ type watch struct {
 	faults map[string]error
 	// pending are functions that were built and do not serve yet, by name.
 	pending map[string]bool
-	// sources are the folders that compiled functions are made from, by name.
+	// made is how tools' functions were last made, by name.
+	made map[string]contract.Function
+	// sources are the folders that compiled functions are made from, by name, and unknown the packages of which that is
+	// yet to be found out.
 	sources map[string]build.Sources
+	unknown []string
 	// retiring are the versions that the last change superseded. A dispatcher that looked a tool up before may still call
 	// them; by the next change it has done so.
 	retiring []*served
@@ -116,13 +121,12 @@ func (s *Stack) startWatch() {
 	}
 	w.deployment = s.deployment
 	w.live, w.faults, w.pending = map[string]*contract.Tool{}, map[string]error{}, map[string]bool{}
+	w.made = map[string]contract.Function{}
 	for _, tool := range s.set.Tools {
 		w.live[folder(tool)] = tool
+		w.made[folder(tool)] = tool.Contract.Function
 	}
-	w.wanted = map[string]*contract.Tool{}
-	for name, tool := range w.live {
-		w.wanted[name] = tool
-	}
+	w.wanted = maps.Clone(w.live)
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop = stop
 	go w.run(ctx)
@@ -233,25 +237,7 @@ func (w *watch) relative(dir string) string {
 // follow finds out what the compiled ones among parts are made from, and watches it. It returns those of them that are
 // made from folders which were not watched before.
 func (w *watch) follow(ctx context.Context, parts []*part) (added []*part) {
-	var packages []string
-	for _, p := range parts {
-		if p.pkg != "" {
-			packages = append(packages, p.pkg)
-		}
-	}
-	if w.sources == nil {
-		w.sources = map[string]build.Sources{}
-		packages = append(packages, stackPackage)
-	}
-	if len(packages) > 0 {
-		found, err := build.FindSources(ctx, w.goOptions(packages...))
-		if err != nil && len(w.faults) == 0 { // else the fault is told, and once it is mended comes another round
-			w.complain(ctx, err)
-		}
-		for name, sources := range found {
-			w.sources[name] = sources
-		}
-	}
+	w.find(ctx, parts)
 	dirs, err := w.files.Watch(w.trees(), w.folders())
 	if err != nil {
 		w.complain(ctx, err)
@@ -262,6 +248,36 @@ func (w *watch) follow(ctx context.Context, parts []*part) (added []*part) {
 		}
 	}
 	return added
+}
+
+// find finds out what the compiled ones among parts are made from. Where that fails, as while go.mod is being edited, it
+// is tried again after the next change.
+func (w *watch) find(ctx context.Context, parts []*part) {
+	packages := w.unknown
+	for _, p := range parts {
+		if p.pkg != "" && !slices.Contains(packages, p.pkg) {
+			packages = append(packages, p.pkg)
+		}
+	}
+	if w.sources == nil {
+		w.sources = map[string]build.Sources{}
+		packages = append(packages, stackPackage)
+	}
+	if len(packages) == 0 {
+		return
+	}
+	found, err := build.FindSources(ctx, w.goOptions(packages...))
+	if err != nil {
+		if len(w.unknown) > 0 && len(w.faults) == 0 {
+			w.complain(ctx, err)
+		}
+		w.unknown = packages
+		return
+	}
+	w.unknown = nil
+	for name, sources := range found {
+		w.sources[name] = sources
+	}
 }
 
 // stackPackage is the stack itself, by its import path.
