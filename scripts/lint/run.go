@@ -195,14 +195,18 @@ func inOrder(a, b Finding) int {
 		strings.Compare(a.ID, b.ID), strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
 }
 
-// From returns the report with its files named from a folder, in slashes; files that are not in it keep their whole path.
+// From returns the report with its files named from a folder, in slashes; files that are not in it have their whole
+// path.
 func (r Report) From(folder string) (Report, error) {
 	absolute, err := filepath.Abs(folder)
 	if err != nil {
 		return Report{}, fmt.Errorf("locating %s: %w", folder, err)
 	}
 	name := func(file string) string {
-		path := filepath.Join(r.folder, filepath.FromSlash(file))
+		path := filepath.FromSlash(file)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(r.folder, path)
+		}
 		if relative, err := filepath.Rel(absolute, path); err == nil && filepath.IsLocal(relative) {
 			path = relative
 		}

@@ -54,8 +54,8 @@ func (s *suppressions) reason(p contract.Problem) string {
 	return list[i].Reason
 }
 
-// idle reports suppressions that did nothing. While there are errors not all can be judged: what a file with faults says
-// was not looked at as a whole, nor held against the others.
+// idle reports suppressions that did nothing. While there are errors not all can be judged: what a file with faults
+// says was not looked at as a whole, nor held against the others.
 func (s *suppressions) idle() contract.Problems {
 	var found contract.Problems
 	sound := s.survey.Problems.Err() == nil

@@ -122,9 +122,11 @@ func (c Cost) write(out io.Writer, style Style) {
 	if len(c.Tools) == 0 {
 		return
 	}
-	fmt.Fprintln(out, style.paint(bold, "Tokens of the definitions, as "+c.Estimator+" counts them; other models count otherwise"))
+	fmt.Fprintln(out, style.paint(bold, "Tokens of the definitions, as "+c.Estimator+" counts them; other models count "+
+		"otherwise"))
 	fmt.Fprintf(out, "%8s %8s  %s\n", "listed", "model", "tool")
-	shown := slices.SortedStableFunc(slices.Values(c.Tools), func(a, b ToolCost) int { return cmp.Compare(b.Listed, a.Listed) })
+	heavier := func(a, b ToolCost) int { return cmp.Compare(b.Listed, a.Listed) }
+	shown := slices.SortedStableFunc(slices.Values(c.Tools), heavier)
 	rest := ToolCost{Listed: c.Listed, Model: c.Model}
 	for _, tool := range shown[:min(len(shown), maxCostRows)] {
 		fmt.Fprintf(out, "%8d %8d  %s\n", tool.Listed, tool.Model, printable.Line(tool.Name))

@@ -30,10 +30,10 @@ func toolLintCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "lint [NAME...]",
 		Short: "Check contracts, and say what would confuse a model or break a client",
-		Long: `Looks at every tool.json and at server.json: first whatever would stop a tool from being built or published, which
-are errors; then what model APIs and hosts do not take, what makes models choose badly, hints that contradict the contract,
-and what the definitions cost of a model's context, which are warnings. Each finding has its place, what is wrong, what is
-allowed, and why it matters with the source of that.
+		Long: `Looks at every tool.json and at server.json: first whatever would stop a tool from being built or published,
+which are errors; then what model APIs and hosts do not take, what makes models choose badly, hints that contradict the
+contract, and what the definitions cost of a model's context, which are warnings. Each finding has its place, what is
+wrong, what is allowed, and why it matters, with the source of that.
 
 With NAMEs, of tools or their folders, only their findings are shown; all tools are looked at in any case, since some
 faults are between two of them. Warnings are suppressed in the contract, with a reason; docs/tool-json.md says how.
@@ -58,8 +58,10 @@ Exit codes: 0 nothing but warnings, 1 errors (with --strict also warnings), 2 th
 	flags := command.Flags()
 	flags.StringVar(&o.functions, "functions", "", "the folder of the tools (default functions in the module)")
 	flags.BoolVar(&o.json, "json", false, "write JSON, suppressed findings included")
-	flags.StringVar(&o.sarif, "sarif", "", "write SARIF 2.1.0 to this file, for code reviews and editors; - for standard output")
-	flags.StringVar(&o.explain, "explain", "", "say all about a check: what, why, source and examples; \"all\" for every one")
+	flags.StringVar(&o.sarif, "sarif", "", "write SARIF 2.1.0 to this file, for code reviews and editors; - for "+
+		"standard output")
+	flags.StringVar(&o.explain, "explain", "", "say all about a check: what, why, source and examples; \"all\" for "+
+		"every one")
 	flags.BoolVar(&o.rules, "rules", false, "list all checks")
 	flags.BoolVar(&o.strict, "strict", false, "fail on warnings, too")
 	flags.BoolVar(&o.all, "all", false, "show what is suppressed, too, with the reasons")
