@@ -24,6 +24,7 @@ import (
 	"patchbay/scripts/localdb"
 	"patchbay/scripts/localgateway"
 	"patchbay/scripts/locallambda"
+	"patchbay/scripts/localpage"
 	"patchbay/scripts/smtpsink"
 	"patchbay/scripts/standins"
 	"patchbay/shared/authorization"
@@ -51,6 +52,8 @@ const Source = "local"
 type Options struct {
 	// Addr is where the gateway listens; empty means 127.0.0.1:8787, port 0 any free one.
 	Addr string
+	// Page has the stack serve a page at / to whoever writes tools on this machine: see package localpage.
+	Page bool
 	// Functions is the folder of functions; empty means functions.
 	Functions string
 	// Existing is the folder with the code of functions that exist already, one folder each, which contracts name by ARN
@@ -382,6 +385,11 @@ func (s *Stack) serveGateway(listener net.Listener, dispatcher, authorizer strin
 		Access:        s.access,
 		Logger:        slog.New(slog.NewJSONHandler(writerFunc(s.gatewayLine), nil)),
 	})
+	if s.options.Page {
+		s.gateway.Handler = localpage.New(s.gateway.Handler, localpage.Options{
+			Endpoint: s.URL, Issuers: s.issuers(), Calls: s.Calls(),
+		})
+	}
 	go func() { _ = s.gateway.Serve(listener) }()
 }
 

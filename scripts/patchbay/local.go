@@ -53,6 +53,7 @@ One Ctrl-C ends it all.`,
 	}
 	flags := command.Flags()
 	flags.StringVar(&options.Addr, "addr", "127.0.0.1:8787", "where to listen, HOST:PORT; port 0 is any free one")
+	flags.BoolVar(&options.Page, "page", true, "serve a page at / to see and call the tools, on this machine alone")
 	flags.StringVar(&options.Functions, "functions", "", "the folder of functions (default functions in the module)")
 	flags.StringVar(&options.Existing, "existing", "", "the folder with the code of functions that contracts name by ARN "+
 		"or as local:NAME (default tests/integration/existing in the module)")
@@ -92,6 +93,9 @@ func runLocal(
 		fmt.Fprintln(errOut, warning)
 	}
 	fmt.Fprintf(out, "ready: %s\n", stack.URL)
+	if page := stack.PageURL(); page != "" {
+		fmt.Fprintf(out, "\nSee the tools, call them and watch all calls in a browser:\n\n  %s\n", page)
+	}
 	help := callHelp(stack.URL, stack.Functions)
 	if stack.Authorization != nil {
 		help = signInHelp(stack)
