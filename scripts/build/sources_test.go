@@ -15,11 +15,12 @@ func TestFindSources(t *testing.T) {
 			"replace example.com/other => " + other + "\n",
 		"words/words.go": "package words\n\nconst Hello = \"hello\"\n",
 		"deep/deep.go":   "package deep\n\nimport _ \"example.com/functions/words\"\n",
-		"user/main.go": "package main\n\nimport (\n\t_ \"embed\"\n\t_ \"fmt\"\n\n\t_ \"example.com/functions/deep\"\n" +
-			"\t_ \"example.com/other/tongue\"\n)\n\n//go:embed data/far/words.txt\nvar words string\n\nfunc main() {}\n",
+		"user/main.go": "package main\n\nimport (\n\t_ \"embed\"\n\t_ \"fmt\"\n\n" +
+			"\t_ \"example.com/functions/deep\"\n\t_ \"example.com/other/tongue\"\n)\n\n" +
+			"//go:embed data/far/words.txt\nvar words string\n\nfunc main() {}\n",
 		"user/data/far/words.txt": "hello",
-		"broken/main.go": "package main\n\nimport (\n\t_ \"example.com/elsewhere/x\"\n\t_ \"example.com/functions/not/yet\"\n" +
-			"\t_ \"example.com/functions/words\"\n)\n\nfunc main() { undefinedName() }\n",
+		"broken/main.go": "package main\n\nimport (\n\t_ \"example.com/elsewhere/x\"\n" +
+			"\t_ \"example.com/functions/not/yet\"\n\t_ \"example.com/functions/words\"\n)\n\nfunc main() { undefinedName() }\n",
 	} {
 		write(t, filepath.Join(sources, filepath.FromSlash(name)), text)
 	}
@@ -39,7 +40,8 @@ func TestFindSources(t *testing.T) {
 		}
 		return dirs
 	}
-	user := Sources{Dirs: append(in("deep", "user", "user/data", "user/data/far", "words"), filepath.Join(other, "tongue"))}
+	user := Sources{Dirs: in("deep", "user", "user/data", "user/data/far", "words")}
+	user.Dirs = append(user.Dirs, filepath.Join(other, "tongue"))
 	user.tidy()
 	want := map[string]Sources{
 		"hello":  {Dirs: in("hello")},

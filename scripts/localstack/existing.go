@@ -251,7 +251,7 @@ func (s *Stack) packageOne(ctx context.Context, function *existing) (err error) 
 		return build.Run(ctx, function.dir, []string{"go", "build", "-trimpath", "-tags", "lambda.norpc",
 			"-o", filepath.Join(dir, "bootstrap"), "."})
 	}
-	if err := replaceDir(dir, function.dir); err != nil {
+	if err := copyFunction(dir, function.dir); err != nil {
 		return fmt.Errorf("copying it: %w", err)
 	}
 	switch function.language() {

@@ -93,8 +93,8 @@ type Options struct {
 	// LogOf gets the same lines with the id of the request for which each was written, which is empty where that is not
 	// known; nil drops them.
 	LogOf func(function, requestID string, line []byte)
-	// Watch makes the stack take in what is saved while it runs, and is told of each change, by one goroutine; nil takes in
-	// nothing.
+	// Watch makes the stack take in what is saved while it runs, and is told of each change, by one goroutine; nil takes
+	// in nothing.
 	Watch func(Change)
 	// Dispatcher may change the dispatcher's environment before it is deployed, such as to put something between it and
 	// what it calls; nil leaves it as it is.

@@ -35,7 +35,7 @@ func (s *Stack) packageFunction(ctx context.Context, tool *contract.Tool) (*prog
 		return nil, s.buildInPlace(ctx, tool)
 	}
 	dir := filepath.Join(s.outDir(), folder(tool))
-	if err := replaceDir(dir, s.sourceDir(tool)); err != nil {
+	if err := copyFunction(dir, s.sourceDir(tool)); err != nil {
 		return nil, fmt.Errorf("copying the function: %w", err)
 	}
 	if len(function.Build) > 0 {
@@ -91,8 +91,7 @@ func (p *program) apply(function *locallambda.Function) {
 // node runs a handler on the Node that package.json pins.
 func (s *Stack) node(ctx context.Context, dir string, function contract.Function) (*program, error) {
 	if len(function.Build) == 0 && build.HasLock(dir) {
-		command := []string{"npm", "ci", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error"}
-		if err := build.Run(ctx, dir, command); err != nil {
+		if err := installPackages(ctx, dir); err != nil {
 			return nil, err
 		}
 	}
@@ -104,6 +103,63 @@ func (s *Stack) node(ctx context.Context, dir string, function contract.Function
 		command:     []string{nodemodules.Node(s.modules), runtime},
 		environment: map[string]string{"_HANDLER": function.Handler},
 	}, nil
+}
+
+// installPackages makes node_modules what the lock file says, unless it is that already.
+func installPackages(ctx context.Context, dir string) error {
+	digest := packagesDigest(dir)
+	mark := filepath.Join(dir, "node_modules", installedMark)
+	if installed, err := os.ReadFile(mark); err == nil && string(installed) == digest {
+		return nil
+	}
+	command := []string{"npm", "ci", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error"}
+	if err := build.Run(ctx, dir, command); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(mark), 0o755); err != nil {
+		return fmt.Errorf("making node_modules, which npm does not make for no package: %w", err)
+	}
+	if err := os.WriteFile(mark, []byte(digest), 0o644); err != nil {
+		return fmt.Errorf("recording what was installed: %w", err)
+	}
+	return nil
+}
+
+// installedMark is a file in node_modules that holds the packagesDigest which they were installed for.
+const installedMark = ".patchbay-installed"
+
+// packagesDigest is a digest of the files that say which packages a function in Node.js gets.
+func packagesDigest(dir string) string {
+	hash := sha256.New()
+	for _, name := range []string{"package.json", "package-lock.json", ".npmrc"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		fmt.Fprintf(hash, "%s %t %d\n%s", name, err == nil, len(data), data)
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// copyFunction makes target a fresh copy of a function's folder. The packages that npm installed into it stay, if they
+// would be the same again: to install them takes seconds, and a function is saved often.
+func copyFunction(target, source string) error {
+	modules := filepath.Join(target, "node_modules")
+	installed, err := os.ReadFile(filepath.Join(modules, installedMark))
+	if err != nil || string(installed) != packagesDigest(source) {
+		return replaceDir(target, source)
+	}
+	aside := target + ".node_modules"
+	if err := os.RemoveAll(aside); err != nil {
+		return err
+	}
+	if err := os.Rename(modules, aside); err != nil {
+		return err
+	}
+	if err := replaceDir(target, source); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(modules); err != nil {
+		return err
+	}
+	return os.Rename(aside, modules)
 }
 
 // python runs a handler on AWS's own runtime client, with the packages that the function requires.

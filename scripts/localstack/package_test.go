@@ -68,6 +68,37 @@ func TestInstallTakesNothingHalfMade(t *testing.T) {
 	}
 }
 
+// What npm installed stays while the files that say what to install do.
+func TestCopyFunctionKeepsInstalledPackages(t *testing.T) {
+	t.Parallel()
+	source, target := t.TempDir(), filepath.Join(t.TempDir(), "probe")
+	writeFiles(t, source, map[string]string{"app.mjs": "1", "package.json": "{}", "package-lock.json": "{}"})
+	if err := copyFunction(target, source); err != nil {
+		t.Fatal(err)
+	}
+	writeFiles(t, target, map[string]string{
+		"node_modules/x/index.js": "x", "node_modules/" + installedMark: packagesDigest(target), "gone.txt": "",
+	})
+	for _, c := range []struct {
+		name, text string
+		keeps      bool
+	}{{"app.mjs", "2", true}, {"package-lock.json", `{"x":1}`, false}} {
+		writeFiles(t, source, map[string]string{c.name: c.text})
+		if err := copyFunction(target, source); err != nil {
+			t.Fatal(err)
+		}
+		if data, err := os.ReadFile(filepath.Join(target, c.name)); err != nil || string(data) != c.text {
+			t.Errorf("%s holds %q, %v", c.name, data, err)
+		}
+		if kept := exists(filepath.Join(target, "node_modules", "x", "index.js")); kept != c.keeps {
+			t.Errorf("after a change of %s the packages are kept: %t", c.name, kept)
+		}
+		if exists(filepath.Join(target, "gone.txt")) {
+			t.Errorf("after a change of %s there is what the source does not have", c.name)
+		}
+	}
+}
+
 func TestProgramKeepsWhatTheContractSets(t *testing.T) {
 	t.Parallel()
 	function := locallambda.Function{Env: map[string]string{"PYTHONPATH": "own"}}

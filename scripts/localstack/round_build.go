@@ -13,8 +13,8 @@ import (
 	"patchbay/scripts/build"
 )
 
-// choose finds the parts that are to be made: those of which a file was saved, that are made in another way than before,
-// that could not be made, or that are new.
+// choose finds the parts that are to be made: those of which a file was saved, that are made in another way than
+// before, that could not be made, or that are new.
 func (r *round) choose() {
 	for _, p := range r.parts() {
 		chosen := slices.ContainsFunc(r.chosen, func(other *part) bool { return other.name == p.name })
@@ -34,9 +34,8 @@ func (r *round) isStale(p *part) bool {
 
 // isMadeOtherwise reports whether a tool's function was not made yet, or is made in another way by its new contract.
 func (r *round) isMadeOtherwise(p *part) bool {
-	was, isMade := r.made[p.name]
-	is := p.tool.Contract.Function
-	return !isMade || was.ARN != "" || was.Runtime != is.Runtime || was.Handler != is.Handler || !slices.Equal(was.Build, is.Build)
+	was, is := r.made[p.name], p.tool.Contract.Function
+	return was.Runtime != is.Runtime || was.Handler != is.Handler || !slices.Equal(was.Build, is.Build)
 }
 
 // isFrom reports whether a part is made from a file.

@@ -105,8 +105,8 @@ func (d *deployment) front() (dispatcher, authorizer string, err error) {
 	return dispatcher, authorizer, err
 }
 
-// linkTree makes target a copy of source that shares its files with it, which takes neither room nor time: what is built
-// is never changed, only replaced.
+// linkTree makes target a copy of source that shares its files with it, which takes neither room nor time: what is
+// built is never changed, only replaced.
 func linkTree(target, source string) error {
 	return filepath.WalkDir(source, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -12,7 +12,6 @@ import (
 
 	"patchbay/scripts/build"
 	"patchbay/scripts/filewatch"
-	"patchbay/scripts/standins"
 	"patchbay/shared/contract"
 )
 
@@ -250,8 +249,8 @@ func (w *watch) follow(ctx context.Context, parts []*part) (added []*part) {
 	return added
 }
 
-// find finds out what the compiled ones among parts are made from. Where that fails, as while go.mod is being edited, it
-// is tried again after the next change.
+// find finds out what the compiled ones among parts are made from. Where that fails, as while go.mod is being edited,
+// it is tried again after the next change.
 func (w *watch) find(ctx context.Context, parts []*part) {
 	packages := w.unknown
 	for _, p := range parts {
@@ -301,8 +300,8 @@ func (w *watch) trees() []string {
 	return trees
 }
 
-// folders are the folders beside the trees that are watched: the module's, which has go.mod and the local secrets, those
-// of packages, and where packages may come.
+// folders are the folders beside the trees that are watched: the module's, which has go.mod and the local secrets,
+// those of packages, and where packages may come.
 func (w *watch) folders() []string {
 	folders := []string{w.module}
 	for name, sources := range w.sources {
@@ -333,9 +332,4 @@ func nearest(dir string) string {
 func (w *watch) isModuleFile(path string) bool {
 	return filepath.Dir(path) == w.module &&
 		slices.Contains([]string{"go.mod", "go.sum", "go.work", "go.work.sum"}, filepath.Base(path))
-}
-
-// isSecrets reports whether a file holds the local secrets.
-func (w *watch) isSecrets(path string) bool {
-	return path == filepath.Join(w.module, standins.SecretsFile)
 }

@@ -55,7 +55,8 @@ func goTool(expression string, imports ...string) string {
 	for i, path := range imports {
 		imports[i] = fmt.Sprintf("\t%q\n", path)
 	}
-	return "package main\n\nimport (\n\t\"context\"\n\n" + strings.Join(imports, "") + "\t\"patchbay/shared/tool\"\n)\n\n" +
+	return "package main\n\nimport (\n\t\"context\"\n\n" +
+		strings.Join(imports, "") + "\t\"patchbay/shared/tool\"\n)\n\n" +
 		"func answer(context.Context, struct{}) (string, error) { return " + expression + ", nil }\n\n" +
 		"func main() { tool.Serve(answer) }\n"
 }
@@ -252,14 +253,15 @@ func TestWatch(t *testing.T) {
 		a.write("functions/later/tool.json", toolJSON("later", "Comes later, for tests.", goFunction))
 		a.expect(Change{Live: []string{"later"}})
 		a.answers("later", "later")
-		if err := os.Rename(filepath.Join(a.dir, "functions", "later"), filepath.Join(a.dir, "functions", "moved")); err != nil {
+		functions := filepath.Join(a.dir, "functions")
+		if err := os.Rename(filepath.Join(functions, "later"), filepath.Join(functions, "moved")); err != nil {
 			t.Fatal(err)
 		}
 		a.expect(Change{Live: []string{"later"}})
 		a.answers("later", "later")
 		a.write("functions/moved/tool.json", toolJSON("renamed", "Comes later, for tests.", goFunction))
 		a.expect(Change{Live: []string{"renamed"}, Withdrawn: []string{"later"}})
-		if err := os.RemoveAll(filepath.Join(a.dir, "functions", "moved")); err != nil {
+		if err := os.RemoveAll(filepath.Join(functions, "moved")); err != nil {
 			t.Fatal(err)
 		}
 		a.expect(Change{Withdrawn: []string{"renamed"}})
