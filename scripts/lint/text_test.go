@@ -47,7 +47,7 @@ const aReportText = `functions/door/tool.json:2:3: warning: model APIs do not ta
     at: /name
     allowed: 1 to 64 of A-Z a-z 0-9 _ -
     why: Model APIs take no other names; a client must rename the tool, and your instructions then name one that ` +
-	`the model does not know. (tool name pattern of the Anthropic and OpenAI APIs)
+	`the model does not know. (tool name patterns of the OpenAI and Anthropic APIs; Anthropic's takes 128 characters)
 
 functions/door/tool.json:7:5: error: "hihg" is not a value of this field, "high" is near [wrong-value]
     at: /contract/risk

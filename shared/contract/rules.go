@@ -54,7 +54,7 @@ func definitionRules() []Rule {
 			"Clients and gateways rely on it, and the name travels in the header Mcp-Name.", "server/tools#tool-names"},
 		{"name-model-api", SeverityWarning, "A tool's name also matches ^[a-zA-Z0-9_-]{1,64}$.",
 			"Model APIs take no other names; a client must rename the tool, and your instructions then name one that the " +
-				"model does not know.", "tool name pattern of the Anthropic and OpenAI APIs"},
+				"model does not know.", "tool name patterns of the OpenAI and Anthropic APIs; Anthropic's takes 128 characters"},
 		{"description-missing", SeverityError, "A tool has a description.",
 			"It is all that a model has to choose the tool by.", "server/tools#tool"},
 		{"description-short", SeverityWarning, "A description has at least 20 characters.",
