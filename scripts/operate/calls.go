@@ -63,11 +63,33 @@ func (t *Target) Call(ctx context.Context, id string, back time.Duration, functi
 		}
 	}
 	slices.SortStableFunc(search.call.Lines, func(a, b locallog.Line) int { return a.Time.Compare(b.Time) })
-	if len(names) == 0 && len(search.call.Lines) > 0 {
-		search.note("no line of the dispatcher names a function: the call was refused before, or the dispatcher ended " +
-			"before it wrote its line; name the tool with --tool to search its log too")
+	if len(names) == 0 && !search.explained(dispatcher) {
+		search.note("no line of the dispatcher says how the request ended: the dispatcher may have ended before it wrote " +
+			"one; name the tool with --tool to search its log too")
 	}
 	return search.call, nil
+}
+
+// explained reports whether it is known why no function ran: the dispatcher says how the request ended, or never had
+// it, since the gateway answered itself.
+func (s *callSearch) explained(dispatcher []locallog.Line) bool {
+	if len(s.call.Lines) == 0 {
+		return true // there is nothing to explain
+	}
+	for _, line := range dispatcher {
+		var said struct{ RequestID, Msg, Outcome, Log string }
+		if json.Unmarshal([]byte(line.Message), &said) != nil || said.RequestID != s.id {
+			continue
+		}
+		// The audit log has outcomes of its own, of attempts too.
+		if said.Msg == "discovery" || said.Outcome != "" && said.Log == "" {
+			return true
+		}
+	}
+	// API Gateway writes a dash for what is not there.
+	return len(dispatcher) == 0 && slices.ContainsFunc(s.access(), func(line accessLine) bool {
+		return line.ResponseType != "" && line.ResponseType != "-"
+	})
 }
 
 // callSearch gathers the lines of a call.
@@ -96,8 +118,8 @@ func (s *callSearch) gateway(ctx context.Context) error {
 }
 
 // accessLine is what a line of the access log says of the invocations of a request, for functions that ended before
-// they wrote a line.
-type accessLine struct{ LambdaRequestID, AuthorizerLambdaRequestID string }
+// they wrote a line, and of the gateway response, where the gateway answered itself.
+type accessLine struct{ LambdaRequestID, AuthorizerLambdaRequestID, ResponseType string }
 
 // access reads the lines of the access log.
 func (s *callSearch) access() []accessLine {

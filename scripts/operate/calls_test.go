@@ -125,3 +125,43 @@ func TestTheAuthorizersLines(t *testing.T) {
 		}
 	}
 }
+
+// A note says that there may be more of a call only where that may be so.
+func TestNoteOfACallThatNobodyExplains(t *testing.T) {
+	t.Parallel()
+	const id = "11111111-aaaa-4000-8000-000000000001"
+	const named = `"requestId":"` + id + `"`
+	const passed, denied = `{` + named + `,"status":"200","responseType":"-"}`,
+		`{` + named + `,"status":"403","responseType":"ACCESS_DENIED"}`
+	for name, test := range map[string]struct {
+		access, dispatcher string
+		noted              bool
+	}{
+		"denied by the authorizer":   {denied, "", false},
+		"refused by the dispatcher":  {passed, `{` + named + `,"msg":"request","outcome":"refused"}`, false},
+		"an unknown tool":            {passed, `{` + named + `,"msg":"tools/call","outcome":"unknown_tool"}`, false},
+		"a public address":           {passed, `{` + named + `,"msg":"discovery","status":200}`, false},
+		"a dispatcher that crashed":  {`{` + named + `,"responseType":"INTEGRATION_FAILURE"}`, "panic " + id, true},
+		"an attempt and then no end": {passed, `{` + named + `,"log":"audit","outcome":"attempt"}`, true},
+		"nothing but the gateway's":  {passed, "", true},
+		"nothing at all":             {"", "", false},
+	} {
+		logs := logsOf{"gateway": nil, "dispatcher": nil}
+		if test.access != "" {
+			logs["gateway"] = lines(test.access)
+		}
+		if test.dispatcher != "" {
+			logs["dispatcher"] = []locallog.Line{{Group: "dispatcher", Message: test.dispatcher}}
+		}
+		target := &Target{
+			logs: logs, gatewayLog: "gateway", authorizerLog: "authorizer", dispatcherLog: "dispatcher", now: time.Now,
+		}
+		call, err := target.Call(t.Context(), id, time.Hour, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if noted := len(call.Notes) > 0; noted != test.noted {
+			t.Errorf("%s: notes %q", name, call.Notes)
+		}
+	}
+}
