@@ -97,16 +97,20 @@ func branch(spans []callpath.Span, at int) string {
 	return indent + "├─ "
 }
 
-// bar stands for a part's time in that of the whole call; it has at least one column.
+// bar stands for a part's time in that of the whole call; it has at least one column, and what runs on goes on to the
+// end.
 func bar(span callpath.Span, whole float64, paint painter) string {
 	column := func(ms float64) int {
 		if whole <= 0 {
 			return 0
 		}
-		return min(barWidth, max(0, int(math.Round(ms/whole*barWidth))))
+		return int(math.Round(min(barWidth, max(0, ms/whole*barWidth))))
 	}
 	from := min(column(span.StartMS), barWidth-1)
 	to := max(column(span.StartMS+span.DurationMS), from+1)
+	if span.Running {
+		to = barWidth
+	}
 	started := min(column(span.StartMS+span.InitMS), to-1)
 	if span.InitMS == 0 {
 		started = from

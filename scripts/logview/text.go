@@ -184,7 +184,7 @@ func object(source, requestID string, line []byte, now time.Time) string {
 	}
 	parts := make([]string, len(members))
 	for i, m := range members {
-		parts[i] = string(encode(m.Key)) + ":" + oneLine(m.Value)
+		parts[i] = oneLine(encode(m.Key)) + ":" + oneLine(m.Value)
 	}
 	return "{" + strings.Join(parts, ",") + "}\n"
 }
