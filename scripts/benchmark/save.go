@@ -75,7 +75,8 @@ func (b *bench) startDesk(ctx context.Context) (*watchedDesk, []*edit, error) {
 	if d.dir, err = os.MkdirTemp(parent, "bench-saves-"); err != nil {
 		return d, nil, fmt.Errorf("making a folder: %w", err)
 	}
-	if err := os.CopyFS(d.functions(), os.DirFS(filepath.Join(b.Module, "scripts", "benchmark", "functions"))); err != nil {
+	tools := filepath.Join(b.Module, "scripts", "benchmark", "functions")
+	if err := os.CopyFS(d.functions(), os.DirFS(tools)); err != nil {
 		return d, nil, fmt.Errorf("copying the benchmark's tool: %w", err)
 	}
 	edits, err := d.edits()
@@ -120,7 +121,8 @@ func (d *watchedDesk) edits() ([]*edit, error) {
 		}},
 	}
 	node := strings.NewReplacer(
-		`"name": "`+toolName+`"`, `"name": "`+nodeTool+`"`, `"runtime": "go"`, `"runtime": "nodejs", "handler": "app.handler"`,
+		`"name": "`+toolName+`"`, `"name": "`+nodeTool+`"`,
+		`"runtime": "go"`, `"runtime": "nodejs", "handler": "app.handler"`,
 	).Replace(string(contract))
 	if err := os.Mkdir(filepath.Join(d.functions(), nodeTool), 0o755); err != nil {
 		return nil, fmt.Errorf("making the tool in Node.js: %w", err)

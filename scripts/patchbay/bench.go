@@ -25,7 +25,8 @@ func benchCommand() *cobra.Command {
 against two bare Lambda hops, (c) process start to first answer against a bare function, (d) binary sizes, (e) calls and
 lists with 10, 1,000 and 10,000 tools, (f) what the rules of a contract add to a call, with the requests to DynamoDB
 that they make, (g) the templates of a deployment with 10 and 300 tools, (h) what asking for access tokens adds to a
-call, (i) the time from a save to a call that shows it, while the local stack watches. What is compared is measured in turns, so that whatever else the machine does hits both.
+call, (i) the time from a save to a call that shows it, while the local stack watches. What is compared is measured in
+turns, so that whatever else the machine does hits both.
 A missed goal does not change the exit status, unless --check is given.`,
 		Example: "  patchbay bench --json bench.json\n  patchbay bench --short --parts ad",
 		Args:    takes(0, 0),

@@ -28,7 +28,7 @@ func localCommand() *cobra.Command {
 		Short: "Run the whole server on this machine, without Docker and without an AWS account",
 		Long: `Builds every function, starts a DynamoDB engine that keeps its data on disk, publishes the catalogue, and runs
 the dispatcher and the functions on a local Lambda service behind a gateway that does what API Gateway does.
-One Ctrl-C ends it all.`,
+With --watch it takes in what is saved meanwhile: functions, contracts, new folders. One Ctrl-C ends it all.`,
 		Example: `  patchbay local --addr 127.0.0.1:9000 --functions ./functions
   patchbay local --watch          # take in what is saved; the next call sees it
   patchbay local --trace          # draw the path of each call, with its times
