@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"time"
-
-	"patchbay/scripts/callpath"
 )
 
 const (
@@ -17,18 +15,24 @@ const (
 	keepAlive = 15 * time.Second
 )
 
-// streamCalls sends the last calls, the oldest first, and then each one as it ends, as server-sent events, until the
-// page goes or there will be no more. Between the two a call may come twice; its request id tells. Source: WHATWG HTML,
-// section 9.2.
-func (h *handler) streamCalls(w http.ResponseWriter, r *http.Request) {
-	calls, stop := h.options.Calls.Subscribe()
-	defer stop()
+// serveEvents sends the last calls, the oldest first, and the faults of what was saved, and then each call and each
+// change as it comes, as server-sent events, until the page goes or there will be no more. A call may come twice at
+// first; its request id tells. Source: WHATWG HTML, section 9.2.
+func (h *handler) serveEvents(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
+	if r.Method == http.MethodHead {
+		return
+	}
+	calls, stopCalls := h.options.Calls.Subscribe()
+	defer stopCalls()
+	now, changes, stopChanges := h.options.Changes.subscribe()
+	defer stopChanges()
 	stream := &stream{w: w, connection: http.NewResponseController(w)}
 	for _, call := range slices.Backward(h.options.Calls.Recent(recent)) {
-		stream.call(call)
+		stream.event("call", call)
 	}
-	stream.send("event: ready\ndata:\n\n")
+	stream.event("ready", now)
+	stream.flush()
 	silence := time.NewTicker(keepAlive)
 	defer silence.Stop()
 	for stream.err == nil {
@@ -37,13 +41,15 @@ func (h *handler) streamCalls(w http.ResponseWriter, r *http.Request) {
 			if !more {
 				return
 			}
-			stream.call(call)
-			stream.flush()
+			stream.event("call", call)
+		case change := <-changes:
+			stream.event("change", change)
 		case <-silence.C:
-			stream.send(":\n\n")
+			stream.write(":\n\n")
 		case <-r.Context().Done():
 			return
 		}
+		stream.flush()
 	}
 }
 
@@ -54,17 +60,13 @@ type stream struct {
 	err        error
 }
 
-func (s *stream) call(call callpath.Call) {
-	data, err := json.Marshal(call)
+// event writes an event. Encoded JSON has no line breaks, which would end its data.
+func (s *stream) event(name string, data any) {
+	encoded, err := json.Marshal(data)
 	if err != nil {
-		panic("encoding a call: " + err.Error())
+		panic("encoding an event of the page: " + err.Error()) // only for types that JSON has no form for
 	}
-	s.write(fmt.Sprintf("event: call\ndata: %s\n\n", data)) // encoded JSON has no line breaks
-}
-
-func (s *stream) send(text string) {
-	s.write(text)
-	s.flush()
+	s.write(fmt.Sprintf("event: %s\ndata: %s\n\n", name, encoded))
 }
 
 func (s *stream) write(text string) {

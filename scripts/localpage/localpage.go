@@ -28,8 +28,8 @@ import (
 // Prefix is what the addresses of the page's parts begin with. The page itself is at the root.
 const Prefix = "/_patchbay/"
 
-// callsPath streams the calls.
-const callsPath = Prefix + "calls"
+// eventsPath streams what happens.
+const eventsPath = Prefix + "events"
 
 //go:embed assets
 var assets embed.FS
@@ -45,7 +45,7 @@ type Calls interface {
 	Subscribe() (calls <-chan callpath.Call, stop func())
 }
 
-// Options say what the page is of. Endpoint and Calls are required.
+// Options say what the page is of. Endpoint, Calls and Changes are required.
 type Options struct {
 	// Endpoint is the URL of the MCP endpoint, as callers' tokens name it.
 	Endpoint string
@@ -54,6 +54,8 @@ type Options struct {
 	Issuers []string
 	// Calls are shown as they end.
 	Calls Calls
+	// Changes are what becomes of saved files.
+	Changes *Changes
 }
 
 // New returns next with the page in front of it: the page's own addresses are answered here, all others by next.
@@ -120,8 +122,8 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/":
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = w.Write(h.index)
-	case r.URL.Path == callsPath:
-		h.streamCalls(w, r)
+	case r.URL.Path == eventsPath:
+		h.serveEvents(w, r)
 	default:
 		serveAsset(w, r, name)
 	}

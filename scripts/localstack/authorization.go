@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"patchbay/scripts/localauth"
@@ -170,26 +169,6 @@ func asked(tools []*contract.Tool, visibility contract.Visibility) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(all))
-}
-
-// PageURL is where the page of Options.Page is; empty without it.
-func (s *Stack) PageURL() string {
-	if !s.options.Page {
-		return ""
-	}
-	return strings.TrimSuffix(s.URL, Path) + "/"
-}
-
-// issuers are the authorization servers whose tokens callers need; none where they need none.
-func (s *Stack) issuers() []string {
-	if !s.protected() {
-		return nil
-	}
-	var urls []string
-	for i := range s.Authorization.Issuers {
-		urls = append(urls, s.Authorization.Issuers[i].URL)
-	}
-	return urls
 }
 
 // Challenge is the value of the WWW-Authenticate field that a request without a token is answered with; empty where

@@ -24,7 +24,6 @@ import (
 	"patchbay/scripts/localdb"
 	"patchbay/scripts/localgateway"
 	"patchbay/scripts/locallambda"
-	"patchbay/scripts/localpage"
 	"patchbay/scripts/smtpsink"
 	"patchbay/scripts/standins"
 	"patchbay/shared/authorization"
@@ -385,11 +384,7 @@ func (s *Stack) serveGateway(listener net.Listener, dispatcher, authorizer strin
 		Access:        s.access,
 		Logger:        slog.New(slog.NewJSONHandler(writerFunc(s.gatewayLine), nil)),
 	})
-	if s.options.Page {
-		s.gateway.Handler = localpage.New(s.gateway.Handler, localpage.Options{
-			Endpoint: s.URL, Issuers: s.issuers(), Calls: s.Calls(),
-		})
-	}
+	s.gateway.Handler = s.withPage(s.gateway.Handler)
 	go func() { _ = s.gateway.Serve(listener) }()
 }
 

@@ -8,9 +8,10 @@ export class Calls {
   #waiting = new Map();
   #source;
 
-  // Tells onOpen whenever the stack answers, which it does again after it was started anew.
-  constructor({ list, status, all, onOpen }) {
-    Object.assign(this, { list, status, all, onOpen });
+  // Tells onOpen whenever the stack answers, which it does again after it was started anew, with the faults that there
+  // are; and onChange what became of files that were saved.
+  constructor({ list, status, all, onOpen, onChange }) {
+    Object.assign(this, { list, status, all, onOpen, onChange });
     all.addEventListener('change', () => list.classList.toggle('all', all.checked));
     // A browser has few connections to one server for all its tabs, and a stream takes one.
     document.addEventListener('visibilitychange', () => (document.hidden ? this.#close() : this.#open()));
@@ -19,12 +20,13 @@ export class Calls {
 
   #open() {
     this.#close();
-    const source = new EventSource('/_patchbay/calls');
+    const source = new EventSource('/_patchbay/events');
     this.#source = source;
     source.addEventListener('call', (event) => this.#add(JSON.parse(event.data)));
-    source.addEventListener('ready', () => {
+    source.addEventListener('change', (event) => this.onChange(JSON.parse(event.data)));
+    source.addEventListener('ready', (event) => {
       this.#say('live', true);
-      this.onOpen();
+      this.onOpen(JSON.parse(event.data));
     });
     source.addEventListener('error', () => this.#say('the stack does not answer', false));
   }
@@ -67,12 +69,15 @@ const words = { '': 'ok', ok: 'ok', input_required: 'asks' };
 
 // How a call ended, in one word, and whether that is good.
 function ending(call) {
-  if (call.refusal) return { word: 'refused', kind: 'bad' };
+  if (call.refusal) return { word: refusal(call), kind: 'bad' };
   if (call.ledger === 'replayed') return { word: 'replayed', kind: 'good' };
   const outcome = call.outcome ?? '';
   if (call.status < 400 && Object.hasOwn(words, outcome)) return { word: words[outcome], kind: 'good' };
   return { word: outcome.replaceAll('_', ' ') || String(call.status), kind: 'bad' };
 }
+
+// The word for a refusal, without who refused and in which sentence.
+const refusal = (call) => (/: ([\w-]+)/.exec(call.refusal)?.[1] ?? 'refused').replace(/[_-]/g, ' ').toLowerCase();
 
 function row(call) {
   const { word, kind } = ending(call);
@@ -99,10 +104,10 @@ function row(call) {
 export function path(call) {
   const facts = [
     ['refused by', call.refusal],
-    ['outcome', call.outcome],
+    ['outcome', !call.refusal && call.outcome !== 'ok' && call.outcome],
     ['ledger', call.ledger],
     ['caller', call.principal],
-    ['status', `${call.status}`],
+    ['HTTP status', call.status !== 200 && String(call.status)],
   ].filter(([, value]) => value);
   return el(
     'div',
@@ -151,6 +156,10 @@ function log(lines) {
 
 const known = ['time', 'level', 'msg', 'requestId', 'traceId'];
 
+// The lines that dispatcher and functions leave at the end of each call say again what the path says.
+const closing = ['tools/call', 'tool call', 'request'];
+const repeated = ['tool', 'principal', 'outcome', 'durationMs', 'protocolVersion', 'function', 'lambdaRequestId', 'coldStart'];
+
 // A line of structured log in words; any other line as it is.
 function readLine(message) {
   let line;
@@ -160,7 +169,8 @@ function readLine(message) {
     return { text: message };
   }
   if (line === null || typeof line.msg !== 'string') return { text: message };
-  const facts = Object.entries(line).filter(([name]) => !known.includes(name));
+  const left = closing.includes(line.msg) ? [...known, ...repeated] : known;
+  const facts = Object.entries(line).filter(([name]) => !left.includes(name));
   const level = line.level && line.level !== 'INFO' ? `${line.level} ` : '';
   const written = facts.map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
   return { text: level + line.msg, facts: written.join(' ') };

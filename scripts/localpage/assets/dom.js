@@ -15,7 +15,7 @@ export function el(tag, properties = {}, ...children) {
     else if (typeof value === 'function') element.addEventListener(name, value);
     else element.setAttribute(name, value === true ? '' : value);
   }
-  element.append(...children.flat().filter((child) => child !== undefined && child !== null && child !== false));
+  element.append(...children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false));
   return element;
 }
 

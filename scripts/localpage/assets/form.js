@@ -11,7 +11,7 @@ const manyLetters = 200; // a text that may be longer gets room for lines
 // else they are told, since the server applies them.
 export function buildForm(schema, { prefill = false } = {}) {
   const context = { root: schema, prefill, depth: 0 };
-  const fields = propertyFields(schema, '', context);
+  const fields = propertyFields(schema, context);
   const element = el('div', { class: 'fields' }, fields.map((field) => field.element));
   let rest = new Map(); // members of a value that have no field
   const form = {
@@ -39,6 +39,7 @@ export function buildForm(schema, { prefill = false } = {}) {
       });
       marked.find(Boolean)?.focus();
     },
+    hasExamples: fields.some((field) => exampleOf(field.schema) !== undefined),
     // Fills in the examples of what is required, or of everything where nothing is.
     fillExamples() {
       const wanted = fields.some((field) => field.required) ? fields.filter((field) => field.required) : fields;
@@ -72,7 +73,7 @@ const join = (at, name) => {
   return at ? `${at}.${name}` : name;
 };
 
-function propertyFields(schema, at, context) {
+function propertyFields(schema, context) {
   const required = schema.required ?? [];
   return Object.entries(schema.properties ?? {}).map(([name, property]) =>
     buildField(name, resolve(property, context), required.includes(name), context),
@@ -191,16 +192,18 @@ function single(base, control, { read, write }) {
   };
 }
 
-function say({ error }, control, message) {
-  error.textContent = message;
+// A message that ends with the description need not: it stands there already.
+function say({ error, schema }, control, message) {
+  const end = ` (${schema.description})`;
+  error.textContent = message.endsWith(end) ? message.slice(0, -end.length) : message;
   error.hidden = !message;
   control.toggleAttribute('aria-invalid', Boolean(message));
   if (message) control.setAttribute('aria-invalid', 'true');
 }
 
-function stringField(base) {
+function stringField(base, { inList }) {
   const { schema, aria } = base;
-  const long = (schema.maxLength ?? Infinity) > manyLetters && !schema.format && !schema.pattern;
+  const long = (schema.maxLength ?? (inList ? 0 : Infinity)) > manyLetters && !schema.format && !schema.pattern;
   const type = isSecret(schema) ? 'password' : schema.format === 'date' ? 'date' : 'text';
   const shared = { ...aria, placeholder: placeholder(schema), spellcheck: 'false', autocomplete: 'off' };
   const control = long && type === 'text' ? el('textarea', { ...shared, rows: '2' }) : el('input', { ...shared, type });
@@ -265,7 +268,9 @@ function checkField(base) {
   };
 }
 
-const choiceField = (base) => choiceOf(base, choices(base.schema));
+function choiceField(base) {
+  return choiceOf(base, choices(base.schema));
+}
 
 function choiceOf(base, options) {
   const texts = options.map(({ value }) => JSON.stringify(value));
@@ -317,7 +322,7 @@ function group(base, body) {
 }
 
 function objectField(base, context) {
-  const fields = propertyFields(base.schema, base.at, { ...context, depth: context.depth + 1 });
+  const fields = propertyFields(base.schema, { ...context, depth: context.depth + 1, inList: false });
   const element = group(base, fields.map((field) => field.element));
   let rest = [];
   const field = {
@@ -370,7 +375,7 @@ function checkListField(base, options) {
 function rowsField(base, context) {
   const schema = resolve(base.schema.items, context);
   const list = el('div', { class: 'rows' });
-  const inner = { ...context, depth: context.depth + 1 };
+  const inner = { ...context, depth: context.depth + 1, inList: true };
   let rows = [];
 
   const add = () => {
@@ -390,7 +395,7 @@ function rowsField(base, context) {
     list.append(row.element);
     return field;
   };
-  const more = el('button', { type: 'button', class: 'quiet', click: () => add().focus() }, `Add to ${base.name}`);
+  const more = el('button', { type: 'button', class: 'quiet', 'aria-label': `Add to ${base.name}`, click: () => add().focus() }, 'Add');
   const element = group(base, [list, more]);
   const clear = () => {
     rows = [];
@@ -413,7 +418,7 @@ function rowsField(base, context) {
       clear();
       const values = text === undefined ? [] : text.startsWith('[') ? [...members(text).values()] : [text];
       for (const value of values) add().write(value);
-      if (rows.length === 0 && (base.required || base.schema.minItems > 0)) add();
+      if (rows.length === 0 && base.required) add();
     },
     say: (message) => say(base, element, message),
     focus: () => (rows[0]?.field ?? { focus: () => more.focus() }).focus(),

@@ -2,7 +2,7 @@
 import { Account } from './account.js';
 import { completeSignIn, parseChallenge, session } from './auth.js';
 import { Calls } from './calls.js';
-import { $, bytes, copier, el } from './dom.js';
+import { $, bytes, copier, el, milliseconds } from './dom.js';
 import { Client } from './mcp.js';
 import { ToolPanel } from './tool.js';
 
@@ -10,7 +10,7 @@ const { endpoint, tokens } = document.documentElement.dataset;
 // The endpoint beside this page, under whatever name the page was opened.
 const client = new Client(new URL(new URL(endpoint).pathname, location.origin).href, () => session()?.token);
 
-const state = { tools: [], chosen: undefined, server: 'The server', panels: new Map(), timer: undefined };
+const state = { tools: [], chosen: undefined, server: 'The server', panels: new Map(), faults: [] };
 
 const say = (text) => ($('status').textContent = text);
 
@@ -34,18 +34,55 @@ const calls = new Calls({
   list: $('calls'),
   status: $('calls-status'),
   all: $('all-calls'),
-  onOpen: () => refresh(true),
+  onOpen: (now) => {
+    state.faults = now.faults ?? [];
+    showFaults();
+    refresh(true);
+  },
+  onChange: changed,
 });
-new MutationObserver(() => ($('calls-empty').hidden = $('calls').children.length > 0)).observe($('calls'), {
-  childList: true,
-});
+
+// Files were saved: what is live now is called next, and what is wrong stands here until it is mended.
+function changed({ live = [], withdrawn = [], faults = [], mended = [], restart = [], tookMs }) {
+  const settled = [...mended, ...faults.flatMap((fault) => fault.of)];
+  state.faults = [...state.faults.filter((fault) => !fault.of.some((of) => settled.includes(of))), ...faults];
+  showFaults();
+  const said = [
+    live.length && `${live.join(', ')} ${live.length === 1 ? 'is' : 'are'} live, ${milliseconds(tookMs)} after the save`,
+    withdrawn.length && `${withdrawn.join(', ')} withdrawn`,
+    ...restart.map((sentence) => `${sentence}; stop and start again to take it in`),
+  ].filter(Boolean);
+  note(said.join('. '));
+  if (live.length || withdrawn.length) refresh(true);
+}
+
+function showFaults() {
+  $('faults').replaceChildren(
+    ...state.faults.map(({ of, text, serving }) =>
+      el(
+        'details',
+        { class: 'fault', open: true },
+        el('summary', {}, el('strong', { text: of.join(', ') }), serving ? ': not taken in; the earlier one serves' : ': not taken in'),
+        el('pre', { text }),
+      ),
+    ),
+  );
+}
+
+// Says something in passing.
+function note(text) {
+  $('note').textContent = text;
+  $('note').hidden = !text;
+  clearTimeout(state.noted);
+  state.noted = setTimeout(() => note(''), 8000);
+}
 
 // Reads the catalogue, unless the one that is here is still good by the server's own word. Returns it, if it was read.
 async function refresh(fresh) {
   let list;
   try {
-    if (fresh) await describeServer();
     list = await client.tools({ fresh });
+    if (fresh && list.answer.message?.result) await describeServer();
   } catch {
     banner('The local stack does not answer. This page goes on once it does.');
     return undefined;
@@ -124,12 +161,15 @@ function entry(tool) {
     el(
       'a',
       { href: addressOf(tool.name), 'data-name': tool.name },
-      el('span', { class: 'name', text: tool.name }),
+      el('span', { class: 'name' }, breakable(tool.name)),
       changes && el('span', { class: 'changes', text: 'writes' }),
       el('span', { class: 'title', text: titleOf(tool) }),
     ),
   );
 }
+
+// A name that may be broken behind its separators.
+const breakable = (name) => name.split(/(?<=[_.-])/).flatMap((part) => [part, el('wbr')]);
 
 const addressOf = (name) => `#/${encodeURIComponent(name)}`;
 

@@ -48,6 +48,7 @@ export class ToolPanel {
   }
 
   #formElement() {
+    const fillExamples = () => this.fillExamples();
     this.key = el('input', { id: newID('key'), type: 'text', autocomplete: 'off', spellcheck: 'false' });
     this.switch = el('button', { type: 'button', class: 'quiet', 'aria-keyshortcuts': 'j', click: () => this.toggleMode() });
     this.stop = el('button', { type: 'button', hidden: true, click: () => this.#running?.abort() }, 'Stop waiting');
@@ -77,7 +78,8 @@ export class ToolPanel {
         this.dryRun && el('button', { type: 'button', click: () => this.call({ dryRun: true }) }, 'Dry run'),
         this.stop,
         el('span', { class: 'space' }),
-        el('button', { type: 'button', class: 'quiet', 'aria-keyshortcuts': 'e', click: () => this.fillExamples() }, 'Examples'),
+        this.form.hasExamples &&
+          el('button', { type: 'button', class: 'quiet', 'aria-keyshortcuts': 'e', click: fillExamples }, 'Examples'),
         this.switch,
       ),
     );
@@ -194,6 +196,7 @@ export class ToolPanel {
     const shown = show(answers);
     if (status === 401 || status === 403) shown.prepend(this.#challenged(answer.exchange));
     this.result.replaceChildren(shown);
+    shown.scrollIntoView({ block: 'nearest' });
     this.page.say(`${this.tool.name}: ${word}`);
     this.form.mark(this.#mode === 'form' ? failures(answer) : []);
     this.#addPath(shown, requestIDOf(answer.exchange));
