@@ -46,7 +46,7 @@ With --watch it takes in what is saved meanwhile: functions, contracts, new fold
 				return err
 			}
 			if watch {
-				options.Watch = tellChange(cmd.ErrOrStderr())
+				options.Watch = tellChange(cmd.ErrOrStderr(), coloured(cmd.ErrOrStderr()))
 			}
 			return runLocal(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), options, logs)
 		},

@@ -10,31 +10,45 @@ import (
 	"patchbay/scripts/printable"
 )
 
+// watchLabel is before each line of what became of saved files.
+const watchLabel = "[watch]"
+
+// Codes of ECMA-48's SGR for colours, which terminals map to their own theme.
+const (
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+)
+
 // tellChange writes what became of saved files, for whoever reads the terminal. What it quotes of compilers and of
 // functions may not act on it.
-func tellChange(w io.Writer) func(localstack.Change) {
+func tellChange(w io.Writer, colours bool) func(localstack.Change) {
 	return func(c localstack.Change) {
 		var b strings.Builder
-		say := func(format string, args ...any) {
-			fmt.Fprintln(&b, printable.Lines(fmt.Sprintf("[watch] "+format, args...), "[watch]   "))
+		say := func(colour, format string, args ...any) {
+			label := watchLabel
+			if colours {
+				label = "\x1b[" + colour + "m" + label + "\x1b[0m"
+			}
+			fmt.Fprintln(&b, label+" "+printable.Lines(fmt.Sprintf(format, args...), watchLabel+"   "))
 		}
 		for _, warning := range c.Warnings {
-			say("%s", warning)
+			say(yellow, "%s", warning)
 		}
 		for _, fault := range c.Faults {
-			say("%s: %s\n%v", strings.Join(fault.Of, ", "), whatServes(fault.Serving), fault.Err)
+			say(red, "%s: %s\n%v", strings.Join(fault.Of, ", "), whatServes(fault.Serving), fault.Err)
 		}
 		if len(c.Mended) > 0 {
-			say("good again: %s", strings.Join(c.Mended, ", "))
+			say(green, "good again: %s", strings.Join(c.Mended, ", "))
 		}
 		if len(c.Withdrawn) > 0 {
-			say("withdrawn: %s", strings.Join(c.Withdrawn, ", "))
+			say(green, "withdrawn: %s", strings.Join(c.Withdrawn, ", "))
 		}
 		if live := append(c.Live, c.Renewed...); len(live) > 0 {
-			say("live: %s (%s)", strings.Join(live, ", "), times(c.Times))
+			say(green, "live: %s (%s)", strings.Join(live, ", "), times(c.Times))
 		}
 		for _, restart := range c.Restart {
-			say("%s; stop and start again to take it in", restart)
+			say(yellow, "%s; stop and start again to take it in", restart)
 		}
 		fmt.Fprint(w, b.String())
 	}

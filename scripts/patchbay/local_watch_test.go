@@ -15,7 +15,7 @@ import (
 func TestTellChange(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	tell := tellChange(&out)
+	tell := tellChange(&out, false)
 	tell(localstack.Change{
 		Faults: []localstack.Fault{
 			{Of: []string{"ask", "shout"}, Err: errors.New("words.go:3:14: undefined: \x1b[31mmissing\nsecond line"), Serving: true},
@@ -41,5 +41,11 @@ func TestTellChange(t *testing.T) {
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("what is told (-want +got):\n%s", diff)
+	}
+
+	out.Reset()
+	tellChange(&out, true)(localstack.Change{Mended: []string{"ask"}})
+	if want := "\x1b[32m[watch]\x1b[0m good again: ask\n"; out.String() != want {
+		t.Errorf("in colours: %q, want %q", out.String(), want)
 	}
 }
