@@ -24,16 +24,17 @@ func toolNewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Write the folder of a new tool, with a test that passes",
-		Long: `Writes functions/NAME: a contract with what fits the risk, a handler that does something small, its test, and
-calls to evaluate. All of it works as it is, so that every later fault is one of the last change. Comments that begin with
-"Decide:" are where the author has to choose. Nothing is overwritten. Where there is no server.json, one is written.
+		Long: `Writes functions/NAME: a contract with what fits the risk, a handler that does something small, its test,
+and calls to evaluate. All of it works as it is, so that every later fault is one of the last change. Comments that
+begin with "Decide:" are where the author has to choose. Nothing is overwritten. Where there is no server.json, one is
+written.
 
 Without --risk the name decides: low for a tool that reads (find_order, weather), medium for one that changes something
 (create_order), high for one that destroys something (cancel_order). Calls of high and critical risk need a scope and a
 person's confirmation, and so a server that people sign in to, as with local --auth.
 
-A tool in Python or Node.js installs nothing: it speaks Patchbay's JSON envelope by the small file beside it. State handles
-are kept by a Go package, so --state is for tools in Go.`,
+A tool in Python or Node.js installs nothing: it speaks Patchbay's JSON envelope by the small file beside it. State
+handles are kept by a Go package, so --state is for tools in Go.`,
 		Example: `  patchbay tool new find_order
   patchbay tool new cancel_order --lang python --risk critical
   patchbay tool new add_note --state notes     # remembers something from call to call`,
@@ -84,7 +85,8 @@ are kept by a Go package, so --state is for tools in Go.`,
 // complete completes a flag's values.
 func complete(command *cobra.Command, flag string, values []string) {
 	// It fails for a flag that the command does not have, or that has a completion.
-	cobra.CheckErr(command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)))
+	completions := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+	cobra.CheckErr(command.RegisterFlagCompletionFunc(flag, completions))
 }
 
 // newTool is a new tool as scripts read it.
@@ -112,7 +114,7 @@ func tellNew(w io.Writer, tool *scaffold.Tool, written []string) error {
 	for _, path := range written[len(files):] {
 		fmt.Fprintf(text, "\nThere was no %s; it says what the server is.\n", near(path))
 	}
-	fmt.Fprintf(text, "\nIt works as it is. What you have to decide is marked \"Decide:\" in %s, and in tool.json it is\n\n",
+	fmt.Fprintf(text, "\nIt works as it is. What you have to decide is marked \"Decide:\" in %s; in tool.json it is\n\n",
 		files[0].Name)
 	for _, decision := range tool.Decisions() {
 		fmt.Fprintf(text, "  %-13s %s\n", decision.Field, decision.Question)

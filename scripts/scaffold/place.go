@@ -8,9 +8,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
 
 	"patchbay/shared/mcp"
 )
@@ -24,7 +26,7 @@ func (t *Tool) locate() error {
 	if err != nil {
 		return fmt.Errorf("locating %s: %w", t.options.Functions, err)
 	}
-	t.Root = filepath.Dir(functions)
+	t.Root, t.server = filepath.Dir(functions), filepath.Base(filepath.Dir(functions))
 	file, err := findModule(functions)
 	if err != nil {
 		return err
@@ -32,14 +34,12 @@ func (t *Tool) locate() error {
 	switch {
 	case file != "":
 		t.Root = filepath.Dir(file)
+		if err := t.readModule(file); err != nil {
+			return err
+		}
 	case t.Language == Go:
 		return fmt.Errorf("%s is in no Go module, so a tool in go could not be built there; allowed: a folder below a "+
 			"go.mod, or a tool in %s or %s", functions, Python, Node)
-	}
-	if t.Language == Go {
-		if err := requiresKit(file); err != nil {
-			return err
-		}
 	}
 	relative, err := filepath.Rel(t.Root, filepath.Join(functions, filepath.Base(t.Folder)))
 	if err != nil {
@@ -75,23 +75,25 @@ func findModule(dir string) (string, error) {
 	}
 }
 
-// requiresKit refuses a module in which a tool in Go could not be built.
-func requiresKit(file string) error {
+// readModule takes the server's name from its module, and refuses one in which a tool in Go could not be built.
+func (t *Tool) readModule(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("reading the module of the functions: %w", err)
 	}
-	module, err := modfile.ParseLax(file, data, nil)
+	parsed, err := modfile.ParseLax(file, data, nil)
 	if err != nil {
 		return fmt.Errorf("reading the module of the functions: %w", err)
 	}
-	if module.Module != nil && module.Module.Mod.Path == kit {
-		return nil
-	}
-	for _, require := range module.Require {
-		if require.Mod.Path == kit {
-			return nil
+	if parsed.Module != nil {
+		if name, _, ok := module.SplitPathVersion(parsed.Module.Mod.Path); ok {
+			t.server = path.Base(name)
 		}
+	}
+	own := parsed.Module != nil && parsed.Module.Mod.Path == kit
+	requires := slices.ContainsFunc(parsed.Require, func(r *modfile.Require) bool { return r.Mod.Path == kit })
+	if t.Language != Go || own || requires {
+		return nil
 	}
 	return fmt.Errorf("%s does not require the module %s, so a tool in go could not be built; docs/own-repository.md "+
 		"has the commands that require it", file, kit)
@@ -167,10 +169,10 @@ func (t *Tool) place(files []File) ([]string, error) {
 	return written, nil
 }
 
-// ensureServer writes the least server.json where there is none, named after the repository.
+// ensureServer writes the least server.json where there is none, named after the module, or the folder above.
 func (t *Tool) ensureServer() ([]string, error) {
 	name := filepath.Join(t.options.Functions, "server.json")
-	data, err := json.MarshalIndent(mcp.Implementation{Name: path.Base(filepath.ToSlash(t.Root)), Version: "0.1.0"}, "", "  ")
+	data, err := json.MarshalIndent(mcp.Implementation{Name: t.server, Version: "0.1.0"}, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encoding server.json: %w", err)
 	}

@@ -107,13 +107,13 @@ const (
 	readsDescription = "Finds words of a small glossary about tools, such as dry run or scope, and returns what each " +
 		"means. Use it when a word about tools and what they are allowed to do is not clear. A part of a word or of its " +
 		"meaning is enough."
-	changesDescription = "Issues a new reference number and returns it. Use it once for each matter that somebody has to " +
-		"quote a number for. The number is random and can be had from this answer alone: pass it on."
-	stateDescription = "Adds a line of text to a list and returns the whole list. Leave list_id out to begin a new list, " +
-		"and use the list_id that comes back to go on with it. A repeated call adds its line again."
+	changesDescription = "Issues a new reference number and returns it. Use it once for each matter that somebody has " +
+		"to quote a number for. The number is random and can be had from this answer alone: pass it on."
+	stateDescription = "Adds a line of text to a list and returns the whole list. Leave list_id out to begin a new " +
+		"list, and use the list_id that comes back to go on with it. A repeated call adds its line again."
 	// retention is behind every description of a tool that keeps state, which must say for how long.
-	retention = " A list is kept for 24 hours after it was last changed, and for 7 days after its creation at most; then " +
-		"it is gone and a new one has to be begun."
+	retention = " A list is kept for 24 hours after it was last changed, and for 7 days after its creation at most; " +
+		"then it is gone and a new one has to be begun."
 	dryRunFirst = " Every real call needs a dry run first: call with dryRun true, show the user what would be done, and " +
 		"when the user agrees call again with the same arguments and without dryRun; the user confirms that call once more."
 	confirmedFirst = " The user confirms every call; with dryRun true it only says what would be done."

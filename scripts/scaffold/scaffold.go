@@ -1,6 +1,6 @@
-// Package scaffold writes the folder of a new tool: a contract, a handler that does something small, its test, and calls
-// to evaluate. What it writes has no faults, and its test passes; comments in it that begin with "Decide:" are where the
-// author has to choose.
+// Package scaffold writes the folder of a new tool: a contract, a handler that does something small, its test, and
+// calls to evaluate. What it writes has no faults, and its test passes; comments in it that begin with "Decide:" are
+// where the author has to choose.
 package scaffold
 
 import (
@@ -64,6 +64,7 @@ type Tool struct {
 
 	options Options
 	kind    kind
+	server  string // the name for a server that has none
 }
 
 // Argument is an argument of a call.
@@ -160,8 +161,8 @@ func (t *Tool) settle() {
 	}
 }
 
-// mayRead reports whether the tool is a read-only one: calls of high and critical risk are confirmed, which hosts do not
-// expect of reading; beside that the name decides, and the risk where the name says nothing.
+// mayRead reports whether the tool is a read-only one: calls of high and critical risk are confirmed, which hosts do
+// not expect of reading; beside that the name decides, and the risk where the name says nothing.
 func (t *Tool) mayRead() bool {
 	if t.Risk.NeedsConfirmation() || t.Verb.Changes {
 		return false

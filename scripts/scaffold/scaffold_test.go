@@ -13,8 +13,8 @@ import (
 // inModule is a functions folder of a module that requires the kit; it ends with the test.
 func inModule(t *testing.T) string {
 	t.Helper()
-	root := filepath.Join(t.TempDir(), "shop-desk")
-	write(t, filepath.Join(root, "go.mod"), "module example.com/shop\n\ngo 1.26\n\nrequire patchbay v0.1.0\n")
+	root := filepath.Join(t.TempDir(), "clone")
+	write(t, filepath.Join(root, "go.mod"), "module example.com/shop/v2\n\ngo 1.26\n\nrequire patchbay v0.1.0\n")
 	return filepath.Join(root, "functions")
 }
 
@@ -67,19 +67,19 @@ func TestOptionsThatMeanNothing(t *testing.T) {
 	stranger := filepath.Join(t.TempDir(), "functions")
 	write(t, filepath.Join(filepath.Dir(stranger), "go.mod"), "module example.com/other\n")
 	for says, options := range map[string]Options{
-		`language "pyton"; allowed: go, python, node; did you mean python?`:      {Name: "find_order", Language: "pyton"},
-		`risk "hihg"; allowed: low, medium, high, critical, forbidden; did you`:  {Name: "find_order", Risk: "hihg"},
-		`state namespace "My Notes"; allowed: 1 to 32`:                           {Name: "add_note", State: "My Notes"},
-		`"notes" for a tool in python: state handles are kept by the Go package`: {Name: "add_note", State: "notes", Language: Python},
-		`"notes" for a tool in node`:                                             {Name: "add_note", State: "notes", Language: Node},
-		`tool name "find order"; allowed: 1 to 128 of A-Z`:                       {Name: "find order"},
-		`tool name ""; allowed`:                                                  {},
-		`tool name "7up": its folder would be "7up"; allowed`:                    {Name: "7up"},
-		`tool name "...": its folder would be ""`:                                {Name: "..."},
-		`cannot be called internal, since the go command`:                        {Name: "Internal"},
-		`cannot be called dispatcher`:                                            {Name: "dispatcher"},
-		`is in no Go module`:                                                     {Name: "find_order", Functions: alone},
-		`does not require the module patchbay`:                                   {Name: "find_order", Functions: stranger},
+		`language "pyton"; allowed: go, python, node; did you mean python?`:     {Name: "find_order", Language: "pyton"},
+		`risk "hihg"; allowed: low, medium, high, critical, forbidden; did you`: {Name: "find_order", Risk: "hihg"},
+		`state namespace "My Notes"; allowed: 1 to 32`:                          {Name: "add_note", State: "My Notes"},
+		`"a" for a tool in python: state handles are kept by the Go package`:    {Name: "note", State: "a", Language: Python},
+		`"a" for a tool in node`:                              {Name: "note", State: "a", Language: Node},
+		`tool name "find order"; allowed: 1 to 128 of A-Z`:    {Name: "find order"},
+		`tool name ""; allowed`:                               {},
+		`tool name "7up": its folder would be "7up"; allowed`: {Name: "7up"},
+		`tool name "...": its folder would be ""`:             {Name: "..."},
+		`cannot be called internal, since the go command`:     {Name: "Internal"},
+		`cannot be called dispatcher`:                         {Name: "dispatcher"},
+		`is in no Go module`:                                  {Name: "find_order", Functions: alone},
+		`does not require the module patchbay`:                {Name: "find_order", Functions: stranger},
 	} {
 		if options.Functions == "" {
 			options.Functions = inModule(t)
@@ -124,7 +124,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 		t.Fatalf("wrote %v, %v; want five files and server.json", written, err)
 	}
 	server, err := os.ReadFile(written[5])
-	if err != nil || !strings.Contains(string(server), `"name": "shop-desk"`) {
+	if err != nil || !strings.Contains(string(server), `"name": "shop"`) {
 		t.Errorf("the server says %s, %v", server, err)
 	}
 	mine := filepath.Join(functions, "find_order", "app.mjs")

@@ -84,7 +84,8 @@ func TestContractsFitTheRisk(t *testing.T) {
 			t.Errorf("%s: records calls: %v, side effects %v", tool.Name, recorded, k.SideEffects)
 		}
 		dangerous := tool.Risk.NeedsConfirmation()
-		if confirmed != dangerous || (len(k.Permissions) > 0) != dangerous || (k.DryRun != contract.DryRunNone) != dangerous ||
+		if confirmed != dangerous || (len(k.Permissions) > 0) != dangerous ||
+			(k.DryRun != contract.DryRunNone) != dangerous ||
 			audited != (dangerous || tool.Risk == contract.RiskMedium) {
 			t.Errorf("%s of %s risk: %+v", tool.Name, tool.Risk, k)
 		}
