@@ -15,9 +15,9 @@ func explainCompletion(root *cobra.Command) {
 		return
 	}
 	command.Short = "Write the script by which a shell completes commands, flags and tool names"
-	command.Long = `Writes the script for a shell to standard output. Shells complete by a command's name, so give the program
-one first, by a function as in the examples, or by "go install patchbay/scripts/patchbay". In bash the script needs the
-package bash-completion.`
+	command.Long = `Writes the script for a shell to standard output. Shells complete by a command's name, so give the
+program one first, by a function as in the examples, or by "go install patchbay/scripts/patchbay". In bash the script
+needs the package bash-completion.`
 	command.Example = `  patchbay() { go tool patchbay "$@"; }        # in ~/.bashrc or ~/.zshrc
   source <(go tool patchbay completion bash)   # behind it, in ~/.bashrc
   source <(go tool patchbay completion zsh)    # behind it and compinit, in ~/.zshrc`

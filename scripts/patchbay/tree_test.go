@@ -58,7 +58,7 @@ func TestWrongCommandLines(t *testing.T) {
 	for line, says := range map[string]string{
 		"loca":                   "did you mean local?",
 		"nothing-like-it":        "allowed: bench, ",
-		"tool lst":               "did you mean list?",
+		"tool lst":               "did you mean lint or list?",
 		"tool nothing-like-it":   "allowed: call, ",
 		"smoke":                  "the number of arguments is 0; usage: patchbay smoke URL",
 		"smoke http://x --bogus": "unknown flag: --bogus; `patchbay smoke --help` tells its flags",

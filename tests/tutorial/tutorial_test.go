@@ -1,0 +1,13 @@
+package tutorial
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// The first tutorial: from a clone to a tool over an HTTP API, with a secret, a state handle and an idempotent write,
+// called by an official client, then synthesized.
+func TestFirstTool(t *testing.T) {
+	t.Parallel()
+	newClone(t).follow(t, filepath.Join("..", "..", "docs", "tutorial.md"))
+}
