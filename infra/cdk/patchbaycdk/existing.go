@@ -10,6 +10,7 @@ import (
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
+	"patchbay/shared/consent"
 	"patchbay/shared/contract"
 )
 
@@ -76,11 +77,8 @@ func (d *deployment) explainExisting(scope constructs.Construct) {
 }
 
 func ownersCommand(arn, prefix string) string {
-	parts := strings.Split(arn, ":")
-	region, account, qualifier := parts[3], parts[4], parts[len(parts)-1]
+	server := consent.Server{Deployment: prefix, Account: "THIS_ACCOUNT", Region: "THIS_REGION"}
 	return fmt.Sprintf("%s is granted to the dispatcher. If it belongs to another account than this stack, its owner "+
-		"(%s) runs, after the first deploy, since Lambda refuses a role that does not exist: aws lambda add-permission "+
-		"--region %s --function-name %s --qualifier %s --statement-id %s "+
-		"--action lambda:InvokeFunction --principal arn:%s:iam::THIS_ACCOUNT:role/%s-dispatcher-THIS_REGION",
-		arn, account, region, parts[6], qualifier, prefix, parts[1], prefix)
+		"(%s) runs, after the first deploy, since Lambda refuses a role that does not exist: %s", arn,
+		strings.Split(arn, ":")[4], server.Command(arn))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
+	"patchbay/dispatcher/registrar/order"
 	"patchbay/infra/cdk/settings"
 )
 
@@ -76,6 +77,10 @@ type operatorNames struct {
 	prefix, sealKeys string
 }
 
+// publishLever is the lever by which people publish tools for functions that exist already; the lever "publish" is for
+// whoever deploys stacks.
+const publishLever = "tool-publish"
+
 // Partition keys of the tables: see packages registry and ledger.
 const (
 	keyHead      = "HEAD"
@@ -95,6 +100,14 @@ func (n operatorNames) levers(props operatorProps) []lever {
 			statements: []*awsiam.PolicyStatementProps{
 				rows(registry, []string{keyHead, keySnapshots}, "dynamodb:GetItem"),
 				rows(registry, []string{keyHead}, "dynamodb:PutItem"),
+			},
+		},
+		{
+			name: publishLever, audited: true,
+			// What is published, and whether it may be, is the registrar's to say. By this alias it takes no event of
+			// CloudFormation's, which could be in the name of any stack.
+			statements: []*awsiam.PolicyStatementProps{
+				permit([]string{n.function(registrarName(n.prefix)) + ":" + order.Alias}, "lambda:InvokeFunction"),
 			},
 		},
 		{

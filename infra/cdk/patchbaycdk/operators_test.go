@@ -73,6 +73,10 @@ func TestPoliciesOfLevers(t *testing.T) {
 			{[]string{"dynamodb:PutItem"}, []string{registry}, leading + "HEAD"},
 			audit,
 		},
+		"tool-publish": {
+			{[]string{"lambda:InvokeFunction"}, []string{functions + "tools-prod-registrar:operators"}, ""},
+			audit,
+		},
 		"catalogue": {
 			{[]string{"dynamodb:GetItem"}, []string{registry}, leading + "HEAD,SNAP#*,SNAPSHOTS"},
 			{[]string{"dynamodb:Query"}, []string{registry}, leading + "RETIRED,SNAP#*,SNAPSHOTS"},
@@ -123,7 +127,7 @@ func TestPoliciesOfLevers(t *testing.T) {
 	slices.Sort(names)
 	want := []string{
 		"tools-prod-calls", "tools-prod-catalogue", "tools-prod-keys", "tools-prod-ledger", "tools-prod-publish",
-		"tools-prod-tool-switch",
+		"tools-prod-tool-publish", "tools-prod-tool-switch",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("policies (-want +got):\n%s", diff)
@@ -135,7 +139,7 @@ func TestPoliciesStayInTheDeployment(t *testing.T) {
 	t.Parallel()
 	own := regexp.MustCompile(
 		`^arn:aws:[a-z]+:eu-west-1:123456789012:[a-z-]+[:/](/(aws/(lambda|apigateway)|patchbay)/)?tools-prod[-/:]`)
-	for _, name := range []string{"tool-switch", "catalogue", "ledger", "calls", "keys", "publish"} {
+	for _, name := range []string{"tool-switch", "tool-publish", "catalogue", "ledger", "calls", "keys", "publish"} {
 		for _, s := range plain().policy(t, name) {
 			for _, action := range s.actions {
 				if strings.Contains(action, "*") {

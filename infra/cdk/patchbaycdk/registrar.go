@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsssm"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
+
+	"patchbay/dispatcher/registrar/order"
 )
 
 const (
@@ -40,6 +42,8 @@ func (d *deployment) newRegistrar(scope constructs.Construct, t tableSet) awslam
 			"PATCHBAY_TABLE":            registryTable(prefix),
 			"PATCHBAY_MAX_CALL_SECONDS": strconv.Itoa(d.maxCallSeconds()),
 			"PATCHBAY_DEPLOYMENT":       prefix,
+			// What the dispatcher's role allows beside the deployment's own: nothing else is published.
+			"PATCHBAY_EXISTING": strings.Join(d.existing(), " "),
 		},
 		statements: []awsiam.PolicyStatement{
 			allow("Catalogue", []string{
@@ -56,6 +60,12 @@ func (d *deployment) newRegistrar(scope constructs.Construct, t tableSet) awslam
 	// A publish that failed has been reported; done again later it would undo what came after it.
 	function.ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{
 		RetryAttempts: jsii.Number(0), MaxEventAge: awscdk.Duration_Seconds(jsii.Number(eventSeconds)),
+	})
+	// People invoke it by this name alone, so that nothing they send can pass for CloudFormation's. It always is the
+	// latest code: a version of its own would be one more thing to go out of date.
+	awslambda.NewCfnAlias(scope, jsii.String("Orders"), &awslambda.CfnAliasProps{
+		FunctionName: function.FunctionName(), FunctionVersion: jsii.String("$LATEST"), Name: jsii.String(order.Alias),
+		Description: jsii.String("Takes orders of people: see the policy " + prefix + "-" + publishLever),
 	})
 	awsssm.NewStringParameter(scope, jsii.String("ServiceToken"), &awsssm.StringParameterProps{
 		ParameterName: jsii.String(serviceToken(prefix)),

@@ -59,3 +59,15 @@ func seconds(t *testing.T, value any) int {
 	}
 	return parsed
 }
+
+// People reach the registrar by an alias that is always its latest code.
+func TestRegistrarTakesOrders(t *testing.T) {
+	t.Parallel()
+	aliases := teamServer().Resources("AWS::Lambda::Alias")
+	if len(aliases) != 1 {
+		t.Fatalf("%d aliases; want that for operators", len(aliases))
+	}
+	checkHas(t, "the alias", properties(t, aliases[0]), map[string]any{
+		"FunctionName": "tools-prod-registrar", "FunctionVersion": "$LATEST", "Name": "operators",
+	})
+}

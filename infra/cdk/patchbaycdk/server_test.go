@@ -125,6 +125,9 @@ func TestControlFunctions(t *testing.T) {
 	checkHas(t, "registrar", s.function(t, "tools-prod-registrar"), map[string]any{
 		"Timeout": 120.0, "Environment": map[string]any{"Variables": map[string]any{
 			"PATCHBAY_TABLE": "tools-prod-registry", "PATCHBAY_MAX_CALL_SECONDS": "70", "PATCHBAY_DEPLOYMENT": "tools-prod",
+			"PATCHBAY_EXISTING": "arn:aws:lambda:eu-west-1:123456789012:function:quote:live " +
+				"arn:aws:lambda:eu-west-1:123456789012:function:rates:live " +
+				"arn:aws:lambda:eu-west-1:210987654321:function:rates:7",
 		}},
 	})
 	for _, name := range []string{"dispatcher", "registrar"} {

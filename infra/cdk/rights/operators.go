@@ -88,6 +88,19 @@ func (d *Deployment) levers() map[string]lever {
 				{"dynamodb:GetItem", ledger, record}, {"secretsmanager:GetSecretValue", keys, nil},
 			},
 		},
+		"tool-publish": {
+			audited: true,
+			may:     []question{{"lambda:InvokeFunction", registrar + ":operators", nil}},
+			mayNot: []question{
+				{"lambda:InvokeFunction", registrar, nil}, {"lambda:InvokeFunction", registrar, viaCloudFormation},
+				{"lambda:InvokeFunction", registrar + ":1", nil}, {"lambda:InvokeFunction", registrar + ":$LATEST", nil},
+				{"lambda:InvokeFunction", registrar + ":operators2", nil},
+				{functionAdmin + " lambda:UpdateAlias lambda:GetFunction", registrar + ":operators", nil},
+				{tableRead + " " + tableWrite, registry, head}, {tableRead + " " + tableWrite, registry, snapshot},
+				{"lambda:GetFunctionConfiguration", version, nil},
+				{"dynamodb:GetItem", ledger, record}, {"secretsmanager:GetSecretValue", keys, nil},
+			},
+		},
 		"catalogue": {
 			audited: true,
 			may: append([]question{
@@ -141,6 +154,7 @@ func (d *Deployment) levers() map[string]lever {
 			},
 			mayNot: []question{
 				{"lambda:InvokeFunction", registrar, nil}, // by hand, in the name of any stack
+				{"lambda:InvokeFunction", registrar + ":operators", nil},
 				{"lambda:InvokeFunction", registrar, map[string][]string{"aws:CalledVia": {"athena.amazonaws.com"}}},
 				{tableRead + " " + tableWrite, registry, head},
 				{"ssm:PutParameter", d.arn("ssm", "parameter/"+d.prefix()+"/registrar"), nil},

@@ -27,6 +27,7 @@ var withheld = map[string]string{
 	"AWS::ApiGateway::Stage":           "moto makes none from a template",
 	"AWS::CDK::Metadata":               "it is nothing but a note",
 	"AWS::CloudWatch::Alarm":           "moto makes none from a template",
+	"AWS::Lambda::Alias":               "moto makes none from a template",
 	"AWS::Lambda::EventInvokeConfig":   "moto makes none from a template",
 	"AWS::Logs::MetricFilter":          "moto makes none from a template",
 }
