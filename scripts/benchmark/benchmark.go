@@ -17,7 +17,7 @@ import (
 type Options struct {
 	// Module is the root folder of this module; "" means the current folder.
 	Module string
-	// Parts are the letters of the parts to measure; "" means all of them, "abcdefghi".
+	// Parts are the letters of the parts to measure; "" means all of them, "abcdefghij".
 	Parts string
 	// Short measures fewer rounds, for CI: the whole takes less than two minutes.
 	Short bool
@@ -40,6 +40,7 @@ var parts = []struct {
 	{"g", "templates for a deployment", (*bench).syntheses},
 	{authorizerPart, "the authorizer", (*bench).authorizer},
 	{savePart, "saves while the local stack watches", (*bench).saves},
+	{lintPart, "the checks of tool lint", (*bench).lint},
 }
 
 // bench is one run.
@@ -58,8 +59,8 @@ func Run(ctx context.Context, options Options) (*Report, error) {
 	if options.Progress == nil {
 		options.Progress = io.Discard
 	}
-	if unknown := strings.Trim(options.Parts, "abcdefghi"); unknown != "" {
-		return nil, fmt.Errorf("parts %q: allowed are the letters a to i", options.Parts)
+	if unknown := strings.Trim(options.Parts, "abcdefghij"); unknown != "" {
+		return nil, fmt.Errorf("parts %q: allowed are the letters a to j", options.Parts)
 	}
 	b := &bench{Options: options, report: newReport(options.Short)}
 	defer b.close()

@@ -86,24 +86,15 @@ func (s *synthesis) median() float64 { return percentile(s.times, 50) }
 
 // writeTools writes n tools in one program, which is the same for all of them.
 func writeTools(dir string, n int) error {
-	files := map[string]string{"server.json": `{"name": "bench", "version": "1.0.0"}`}
+	files := map[string][]byte{"server.json": []byte(`{"name": "bench", "version": "1.0.0"}`)}
 	for i := range n {
 		folder := fmt.Sprintf("answers_question_%d", i)
-		files[filepath.Join(folder, "app.py")] = "def handler(event, context):\n    return {'content': []}\n"
-		files[filepath.Join(folder, "tool.json")] = fmt.Sprintf(`{
+		files[filepath.Join(folder, "app.py")] = []byte("def handler(event, context):\n    return {'content': []}\n")
+		files[filepath.Join(folder, "tool.json")] = fmt.Appendf(nil, `{
 			"name": %q, "description": "Answers one question for a benchmark, always in the same words.",
 			"inputSchema": {"type": "object", "properties": {}, "additionalProperties": false},
 			"contract": {"function": {"runtime": "python", "handler": "app.handler", "state": ["notes"]}}
 		}`, folder)
 	}
-	for name, text := range files {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return fmt.Errorf("making a tool's folder: %w", err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			return fmt.Errorf("writing a tool: %w", err)
-		}
-	}
-	return nil
+	return writeFiles(dir, files)
 }

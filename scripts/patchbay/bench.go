@@ -45,7 +45,7 @@ A missed goal does not change the exit status, unless --check is given.`,
 	flags := command.Flags()
 	flags.StringVar(&file, "json", "", "a file that gets all figures")
 	flags.BoolVar(&options.Short, "short", false, "measure fewer rounds: less than two minutes, rougher figures")
-	flags.StringVar(&options.Parts, "parts", "", "the letters of the parts to measure (default abcdefghi)")
+	flags.StringVar(&options.Parts, "parts", "", "the letters of the parts to measure (default abcdefghij)")
 	rootFlag(command, &root)
 	flags.BoolVar(&check, "check", false, "fail when a goal is missed")
 	return command
