@@ -247,3 +247,31 @@ func filesIn(t *testing.T, dir string) []string {
 	}
 	return files
 }
+
+func TestSameContent(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	long := strings.Repeat("x", 200<<10)
+	for name, c := range map[string]struct {
+		a, b string
+		same bool
+	}{
+		"equal":            {long, long, true},
+		"empty":            {"", "", true},
+		"another end":      {long + "a", long + "b", false},
+		"another size":     {long, long + "x", false},
+		"another begin":    {"a" + long, "b" + long, false},
+		"whole blocks":     {long[:128<<10], long[:128<<10], true},
+		"a block is other": {long[:64<<10] + "a", long[:64<<10] + "b", false},
+	} {
+		a, b := filepath.Join(dir, name+".a"), filepath.Join(dir, name+".b")
+		write(t, a, c.a)
+		write(t, b, c.b)
+		if same, err := sameContent(a, b); err != nil || same != c.same {
+			t.Errorf("%s: %t, %v", name, same, err)
+		}
+	}
+	if same, err := sameContent(filepath.Join(dir, "equal.a"), filepath.Join(dir, "none")); same || err != nil {
+		t.Errorf("a file that is not there: %t, %v", same, err)
+	}
+}
