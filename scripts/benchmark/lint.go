@@ -91,8 +91,8 @@ func writeCatalogue(dir string, model []byte, n int) error {
 	for i := range n {
 		verb, noun := verbs[i/len(nouns)%len(verbs)], nouns[i%len(nouns)]
 		name := verb + "_" + noun
-		text, err := likeTool(model, name, fmt.Sprintf("Helps to %s the %s that a person of the office has in mind, and tells "+
-			"what became of it. Use it when somebody asks to %[1]s a %[2]s.", verb, noun))
+		text, err := likeTool(model, name, fmt.Sprintf("Helps to %s the %s that a person of the office has in mind, and "+
+			"tells what became of it. Use it when somebody asks to %[1]s a %[2]s.", verb, noun))
 		if err != nil {
 			return fmt.Errorf("making %s: %w", name, err)
 		}

@@ -1,6 +1,6 @@
-// Package lint looks at contracts as their readers do: models that choose a tool by its definition, hosts and model APIs
-// that take some schemas and not others, and clients. What the contract package checks stops a tool from being built or
-// published; what is found here beside that is advice, told while the author writes.
+// Package lint looks at contracts as their readers do: models that choose a tool by its definition, hosts and model
+// APIs that take some schemas and not others, and clients. What the contract package checks stops a tool from being
+// built or published; what is found here beside that is advice, told while the author writes.
 package lint
 
 import (

@@ -100,7 +100,8 @@ func TestLintForPrograms(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "lint.sarif")
-	if out, err = run("tool", "lint", "--root", module, "--sarif", file); err == nil || !strings.Contains(out, "[wrong-value]") {
+	out, err = run("tool", "lint", "--root", module, "--sarif", file)
+	if err == nil || !strings.Contains(out, "[wrong-value]") {
 		t.Errorf("beside SARIF: %v\n%s", err, out)
 	}
 	text, err := os.ReadFile(file)

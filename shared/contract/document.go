@@ -48,8 +48,8 @@ func (d *document) region(pointer string) Region {
 type Region struct{ Line, Column, EndLine, EndColumn int }
 
 // locate returns where a JSON Pointer leads to: from the key of a member on, to the end of its value or, where that is
-// an object or an array, of its key. The whole file is at its beginning, and what is missing is where it would be: at the
-// nearest that is there.
+// an object or an array, of its key. The whole file is at its beginning, and what is missing is where it would be: at
+// the nearest that is there.
 func (n *node) locate(pointer string) (start, end int) {
 	start, end = n.start, n.start+1
 	if pointer == "" {
