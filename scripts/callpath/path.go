@@ -82,6 +82,7 @@ type facts struct {
 	Missing   []string
 	Ledger    string
 	Error     string
+	ColdStart bool
 }
 
 // read reads a line; one that is no object of JSON says nothing.

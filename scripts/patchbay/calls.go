@@ -2,22 +2,21 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"patchbay/scripts/callpath"
 	"patchbay/scripts/locallog"
+	"patchbay/scripts/logview"
 	"patchbay/scripts/operate"
 	"patchbay/scripts/printable"
-	"patchbay/shared/jsonrpc"
 	"patchbay/shared/registry"
 )
 
@@ -36,9 +35,10 @@ func callsCommand() *cobra.Command {
 	var options callsOptions
 	command := &cobra.Command{
 		Use:   "calls REQUEST_ID",
-		Short: "Show a request's log lines, of gateway, dispatcher and tool, in order of time",
+		Short: "Show a request's path and its log lines, of gateway, dispatcher and tool, in order of time",
 		Long: `The request id is what an answer names in its header x-amzn-requestid, an error message behind "request id",
-and every log line in "requestId".`,
+and every log line in "requestId". Above the lines its path is drawn, with the times that they have: of a deployment
+these come from several clocks, and are as exact as those.`,
 		Example: "  patchbay calls 7d1f0f9e-… --since 3h --deployment shop-prod",
 		Args:    takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -86,6 +86,10 @@ func (o callsOptions) write(out, errOut io.Writer, id string, call operate.Call)
 	if o.asJSON {
 		return writeJSON(out, call.Lines)
 	}
+	if path, found := callpath.FromLog(id, call.Lines); found {
+		logview.Draw(out, path, coloured(out))
+		fmt.Fprintln(out)
+	}
 	lines := slices.DeleteFunc(call.Lines, isMetrics)
 	width := 0
 	for _, line := range lines {
@@ -97,7 +101,7 @@ func (o callsOptions) write(out, errOut io.Writer, id string, call operate.Call)
 	var failures []error
 	for _, line := range lines {
 		_, err := fmt.Fprintf(out, "%s  %-*s  %s\n", line.Time.UTC().Format(timeFormat), width, writer(line),
-			readable(line.Message, id, indent))
+			logview.Text(line.Message, id, indent))
 		failures = append(failures, err)
 	}
 	return errors.Join(failures...)
@@ -113,60 +117,4 @@ func writer(line locallog.Line) string {
 		return "gateway"
 	}
 	return printable.Line(path.Base(line.Group))
-}
-
-// readable writes a line of JSON as its message and name=value; any other line stays as it is, as far as it prints.
-// Left out is what every line of the call says: the time, and the request's id.
-//
-// Clients and tools have their say in both, and anybody may be a client.
-func readable(message, id, indent string) string {
-	if !json.Valid([]byte(message)) {
-		return printable.Lines(message, indent)
-	}
-	members, err := jsonrpc.Members(json.RawMessage(message))
-	if err != nil {
-		return printable.Lines(message, indent)
-	}
-	var text string
-	var rest []string
-	for _, member := range members {
-		value := bare(member.Value)
-		switch {
-		case member.Key == "time", member.Key == "requestId" && value == id, member.Key == "level" && value == "INFO":
-		case member.Key == "msg":
-			text = title(member.Value)
-		default:
-			rest = append(rest, name(member.Key)+"="+value)
-		}
-	}
-	return strings.TrimSpace(text + " " + strings.Join(rest, " "))
-}
-
-// bare leaves the quotes off a string that needs none.
-func bare(value json.RawMessage) string {
-	var text string
-	if json.Unmarshal(value, &text) == nil && value[0] == '"' {
-		return printable.Word(text)
-	}
-	return inOneLine(value)
-}
-
-// name is a member's name, quoted where it would not end at the equals sign behind it.
-func name(key string) string {
-	if strings.Contains(key, "=") {
-		return strconv.Quote(key)
-	}
-	return printable.Word(key)
-}
-
-// title is a message, quoted where it would pass for the name=value behind it.
-func title(value json.RawMessage) string {
-	var text string
-	if json.Unmarshal(value, &text) != nil || value[0] != '"' {
-		return inOneLine(value)
-	}
-	if strings.ContainsAny(text, `="`) || printable.Line(text) != text {
-		return strconv.Quote(text)
-	}
-	return text
 }
