@@ -95,7 +95,10 @@ function rootsQuestion() {
     body: el('div', { class: 'fields' }, el('label', { for: id }, 'One file:// address a line'), addresses),
     send: 'Answer',
     otherwise: { Cancel: undefined },
-    read: () => ({ roots: addresses.value.split('\n').map((line) => line.trim()).filter(Boolean).map((uri) => ({ uri })) }),
+    read: () => {
+      const written = addresses.value.split('\n').map((line) => line.trim());
+      return { roots: written.filter(Boolean).map((uri) => ({ uri })) };
+    },
   };
 }
 

@@ -19,7 +19,8 @@ export const useToken = (token) => keep(tokenKey, { token, scope: '' });
 export function parseChallenge(header) {
   const bearer = /(?:^|,)\s*Bearer\s+(.*)$/is.exec(header ?? '');
   const found = {};
-  for (const [, name, quoted, bare] of (bearer?.[1] ?? '').matchAll(/([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))/g)) {
+  const parameter = /([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))/g;
+  for (const [, name, quoted, bare] of (bearer?.[1] ?? '').matchAll(parameter)) {
     found[name.toLowerCase()] = quoted?.replace(/\\(.)/g, '$1') ?? bare;
   }
   return found;
@@ -87,7 +88,8 @@ export async function completeSignIn() {
   });
   const token = await response.json().catch(() => ({}));
   if (!response.ok || !token.access_token) {
-    throw new Error(`The authorization server gave no token: ${token.error_description ?? token.error ?? response.status}`);
+    const why = token.error_description ?? token.error ?? response.status;
+    throw new Error(`The authorization server gave no token: ${why}`);
   }
   // An answer that does not name the scopes gave those that were asked for (RFC 6749, section 5.1).
   keep(tokenKey, { token: token.access_token, scope: token.scope ?? flow.scope });
@@ -138,13 +140,15 @@ async function serverMetadata(issuer) {
 
 async function firstDocument(addresses) {
   for (const address of new Set(addresses)) {
-    const response = await fetch(address, { credentials: 'omit', headers: { Accept: 'application/json' } }).catch(() => null);
-    const document = response?.ok && (await response.json().catch(() => null));
+    const asked = fetch(address, { credentials: 'omit', headers: { Accept: 'application/json' } });
+    const response = await asked.catch(() => undefined); // also where no page may read it
+    const document = response?.ok && (await response.json().catch(() => undefined));
     if (document) return document;
   }
   return undefined;
 }
 
+// A client is registered for each sign-in: an authorization server of the local stack forgets them when it ends.
 async function register(server, redirect) {
   if (!server.registration_endpoint) {
     throw new Error(`${server.issuer} does not register clients. Get a token another way, and paste it.`);

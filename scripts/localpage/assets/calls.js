@@ -112,7 +112,11 @@ export function path(call) {
   return el(
     'div',
     { class: 'path' },
-    el('ol', { class: 'spans', 'aria-label': 'Path of the call' }, call.spans.map((span) => bar(span, call.durationMs))),
+    el(
+      'ol',
+      { class: 'spans', 'aria-label': 'Path of the call' },
+      call.spans.map((span) => bar(span, call.durationMs)),
+    ),
     el('dl', {}, facts.map(([name, value]) => [el('dt', { text: name }), el('dd', { text: value })])),
     el('p', { class: 'request' }, el('code', { text: call.requestId }), copier('Copy', call.requestId)),
     log(call.lines),
@@ -120,7 +124,8 @@ export function path(call) {
 }
 
 function bar(span, whole) {
-  const notes = [span.coldStart && `cold start ${milliseconds(span.initMs ?? 0)}`, span.running && 'still runs', span.outcome];
+  const start = span.coldStart && `cold start ${milliseconds(span.initMs ?? 0)}`;
+  const notes = [start, span.running && 'still runs', span.outcome];
   const line = el('span', { class: 'line' }, el('span', { class: span.outcome ? 'bar bad' : 'bar' }));
   const inner = line.firstChild;
   const percent = (part) => `${Math.min(100, (100 * part) / Math.max(whole, 0.001))}%`;
@@ -137,30 +142,41 @@ function bar(span, whole) {
 }
 
 function log(lines) {
-  if (!lines?.length) return el('p', { class: 'hint', text: 'It logged nothing.' });
+  const read = (lines ?? []).map(({ source, message }) => ({ source, ...readLine(message) }));
+  const told = read.filter(({ text }) => text);
+  if (!told.length) return el('p', { class: 'hint', text: 'It logged nothing else.' });
   return el(
     'ol',
     { class: 'log', 'aria-label': 'Log of the call' },
-    lines.map(({ source, message }) => {
-      const { text, facts } = readLine(message);
-      return el(
+    told.map(({ source, text, facts }, i) =>
+      el(
         'li',
         {},
-        el('span', { class: 'source', text: source }),
+        el('span', { class: 'source', text: source === told[i - 1]?.source ? '' : source }),
         el('span', { class: 'text', text }),
         facts && el('span', { class: 'facts', text: facts }),
-      );
-    }),
+      ),
+    ),
   );
 }
 
 const known = ['time', 'level', 'msg', 'requestId', 'traceId'];
 
-// The lines that dispatcher and functions leave at the end of each call say again what the path says.
+// The lines that dispatcher and functions leave at the end of each call say what the path says; what is new in one is
+// shown.
 const closing = ['tools/call', 'tool call', 'request'];
-const repeated = ['tool', 'principal', 'outcome', 'durationMs', 'protocolVersion', 'function', 'lambdaRequestId', 'coldStart'];
+const repeated = [
+  'tool',
+  'principal',
+  'outcome',
+  'durationMs',
+  'protocolVersion',
+  'function',
+  'lambdaRequestId',
+  'coldStart',
+];
 
-// A line of structured log in words; any other line as it is.
+// A line of structured log in words, empty where it says nothing new; any other line as it is.
 function readLine(message) {
   let line;
   try {
@@ -172,6 +188,7 @@ function readLine(message) {
   const left = closing.includes(line.msg) ? [...known, ...repeated] : known;
   const facts = Object.entries(line).filter(([name]) => !left.includes(name));
   const level = line.level && line.level !== 'INFO' ? `${line.level} ` : '';
+  if (closing.includes(line.msg) && !facts.length) return {};
   const written = facts.map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
   return { text: level + line.msg, facts: written.join(' ') };
 }

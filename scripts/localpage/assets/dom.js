@@ -15,7 +15,8 @@ export function el(tag, properties = {}, ...children) {
     else if (typeof value === 'function') element.addEventListener(name, value);
     else element.setAttribute(name, value === true ? '' : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false));
+  const absent = [undefined, null, false];
+  element.append(...children.flat(Infinity).filter((child) => !absent.includes(child)));
   return element;
 }
 
@@ -52,5 +53,12 @@ export function link(address) {
   return el('a', { href: address, target: '_blank', rel: 'noopener noreferrer', text: address });
 }
 
-export const bytes = (n) => (n < 1000 ? `${n} B` : n < 1e6 ? `${(n / 1000).toFixed(1)} KB` : `${(n / 1e6).toFixed(1)} MB`);
-export const milliseconds = (n) => (n < 10 ? `${n.toFixed(1)} ms` : n < 1000 ? `${Math.round(n)} ms` : `${(n / 1000).toFixed(2)} s`);
+export function bytes(n) {
+  if (n < 1000) return `${n} B`;
+  return n < 1e6 ? `${(n / 1000).toFixed(1)} KB` : `${(n / 1e6).toFixed(1)} MB`;
+}
+
+export function milliseconds(n) {
+  if (n < 10) return `${n.toFixed(1)} ms`;
+  return n < 1000 ? `${Math.round(n)} ms` : `${(n / 1000).toFixed(2)} s`;
+}

@@ -5,14 +5,16 @@ import { el, newID } from './dom.js';
 import { isJSON, members, pretty } from './json.js';
 
 const deepest = 5; // how far objects and lists are taken apart, since a schema may contain itself
-const manyLetters = 200; // a text that may be longer gets room for lines
+const manyLetters = 200; // a text that may be longer may have several lines
+const pageful = 1000; // and one that may be as long as this gets room for them
 
 // A form for an object's schema. With prefill defaults are filled in, as the protocol wants it for what a server asks;
 // else they are told, since the server applies them.
 export function buildForm(schema, { prefill = false } = {}) {
   const context = { root: schema, prefill, depth: 0 };
   const fields = propertyFields(schema, context);
-  const element = el('div', { class: 'fields' }, fields.map((field) => field.element));
+  const none = fields.length === 0 && el('p', { class: 'hint', text: 'It takes no arguments.' });
+  const element = el('div', { class: 'fields' }, none, fields.map((field) => field.element));
   let rest = new Map(); // members of a value that have no field
   const form = {
     element,
@@ -28,7 +30,8 @@ export function buildForm(schema, { prefill = false } = {}) {
       for (const field of fields) field.write(values.get(field.name));
       rest = new Map([...values].filter(([name]) => !fields.some((field) => field.name === name)));
     },
-    // Puts messages at the fields that they are about, as {path, message}; the first of these gets the focus.
+    // Puts messages at the fields that they are about, as {path, message}. The first of these gets the focus, and what
+    // is typed there takes the place of what is wrong.
     mark(failures) {
       const all = flatten(fields);
       for (const field of all) field.say('');
@@ -37,7 +40,9 @@ export function buildForm(schema, { prefill = false } = {}) {
         field?.say(message);
         return field;
       });
-      marked.find(Boolean)?.focus();
+      const first = marked.find(Boolean);
+      first?.focus();
+      if (first) document.activeElement.select?.();
     },
     hasExamples: fields.some((field) => exampleOf(field.schema) !== undefined),
     // Fills in the examples of what is required, or of everything where nothing is.
@@ -159,7 +164,8 @@ function rule(schema) {
   const said = [choices(schema) ? '' : typesOf(schema).join(' or ') || 'any JSON'];
   if (schema.format) said.push(schema.format);
   said.push(range(schema.minimum ?? schema.exclusiveMinimum, schema.maximum ?? schema.exclusiveMaximum, ''));
-  said.push(range(schema.minLength, schema.maxLength, ' characters'));
+  const filled = schema.minLength === 1 && schema.maxLength === undefined;
+  said.push(filled ? 'not empty' : range(schema.minLength, schema.maxLength, ' characters'));
   said.push(range(schema.minItems, schema.maxItems, ' items'));
   if (schema.default !== undefined) said.push(`default ${JSON.stringify(schema.default)}`);
   if (schema['x-mcp-header']) said.push(`header Mcp-Param-${schema['x-mcp-header']}`);
@@ -201,12 +207,16 @@ function say({ error, schema }, control, message) {
   if (message) control.setAttribute('aria-invalid', 'true');
 }
 
-function stringField(base, { inList }) {
+function stringField(base, { inList, prefill }) {
   const { schema, aria } = base;
-  const long = (schema.maxLength ?? (inList ? 0 : Infinity)) > manyLetters && !schema.format && !schema.pattern;
+  // Of a list's items and of what a server asks, those are short that do not say otherwise.
+  const length = schema.maxLength ?? (inList || prefill ? 0 : Infinity);
+  const long = length > manyLetters && !schema.format && !schema.pattern;
   const type = isSecret(schema) ? 'password' : schema.format === 'date' ? 'date' : 'text';
   const shared = { ...aria, placeholder: placeholder(schema), spellcheck: 'false', autocomplete: 'off' };
-  const control = long && type === 'text' ? el('textarea', { ...shared, rows: '2' }) : el('input', { ...shared, type });
+  const tall = schema.maxLength >= pageful && 'tall';
+  const lines = long && type === 'text' && el('textarea', { ...shared, rows: '1', class: tall });
+  const control = lines || el('input', { ...shared, type });
   return single(base, control, {
     read: () => (control.value === '' ? undefined : JSON.stringify(control.value)),
     write: (text) => (control.value = plain(text)),
@@ -301,8 +311,9 @@ function jsonField(base) {
   const field = single(base, control, {
     read: (problems) => {
       const text = control.value.trim();
-      if (text !== '' && !isJSON(text)) problems.push({ field, message: 'This is not JSON. A text needs quotation marks.' });
-      return text === '' ? undefined : text;
+      if (text === '') return undefined;
+      if (!isJSON(text)) problems.push({ field, message: 'This is not JSON. A text needs quotation marks.' });
+      return text;
     },
     write: (text) => (control.value = text === undefined ? '' : pretty(text).map(([, part]) => part).join('')),
   });
@@ -353,7 +364,8 @@ function listField(base, context) {
 // Several of a few.
 function checkListField(base, options) {
   const boxes = options.map(({ value }) => el('input', { type: 'checkbox', value: JSON.stringify(value) }));
-  const body = el('div', { class: 'checks' }, options.map(({ title }, i) => el('label', { class: 'check' }, boxes[i], title)));
+  const labels = options.map(({ title }, i) => el('label', { class: 'check' }, boxes[i], title));
+  const body = el('div', { class: 'checks' }, labels);
   const element = group(base, body);
   return {
     ...base,
@@ -387,15 +399,15 @@ function rowsField(base, context) {
       row.element.remove();
       more.focus();
     };
-    row.element.append(
-      el('button', { type: 'button', class: 'quiet', 'aria-label': `Remove ${base.name} ${rows.length + 1}`, click: remove }, '×'),
-    );
+    const label = `Remove ${field.label}`;
+    row.element.append(el('button', { type: 'button', class: 'quiet', 'aria-label': label, click: remove }, '×'));
     field.element.querySelector('label, legend').replaceChildren(el('span', { class: 'name', text: field.label }));
     rows.push(row);
     list.append(row.element);
     return field;
   };
-  const more = el('button', { type: 'button', class: 'quiet', 'aria-label': `Add to ${base.name}`, click: () => add().focus() }, 'Add');
+  const label = `Add to ${base.name}`;
+  const more = el('button', { type: 'button', class: 'quiet', 'aria-label': label, click: () => add().focus() }, 'Add');
   const element = group(base, [list, more]);
   const clear = () => {
     rows = [];

@@ -52,10 +52,13 @@ export function mirrored(schema) {
 function checkMirror(node, path, reachable, found) {
   const name = node['x-mcp-header'];
   const at = `x-mcp-header ${JSON.stringify(name)}`;
-  if (typeof name !== 'string' || !/^[0-9A-Za-z!#$%&'*+.^_`|~-]+$/.test(name)) throw new Error(`${at} is no field name`);
-  if (!reachable || path.length === 0) throw new Error(`${at} is not at a property that properties alone lead to`);
-  if (!['string', 'integer', 'boolean'].includes(node.type)) throw new Error(`${at} is at a ${node.type}`);
-  if (found.some(({ header }) => header.toLowerCase() === name.toLowerCase())) throw new Error(`${at} is there twice`);
+  const refuse = (why) => {
+    throw new Error(`${at} ${why}`);
+  };
+  if (typeof name !== 'string' || !/^[0-9A-Za-z!#$%&'*+.^_`|~-]+$/.test(name)) refuse('is no field name');
+  if (!reachable || path.length === 0) refuse('is not at a property that properties alone lead to');
+  if (!['string', 'integer', 'boolean'].includes(node.type)) refuse(`is at a ${node.type}`);
+  if (found.some(({ header }) => header.toLowerCase() === name.toLowerCase())) refuse('is there twice');
 }
 
 function mirrorHeaders(schema, argumentsText) {
@@ -176,8 +179,8 @@ export class Client {
     return this.send('server/discover', {});
   }
 
-  // All tools with the text of their definitions, as {tools, refused, answer}; the last answer tells why there are none.
-  // A list is kept as long as the server says; to see what changed before that, ask for a fresh one.
+  // All tools with the text of their definitions, as {tools, refused, answer, until}; the last answer tells why there
+  // are none. A list is kept as long as the server says; to see what changed before that, ask for a fresh one.
   async tools({ fresh = false } = {}) {
     if (!fresh && this.#cache && Date.now() < this.#cache.until && this.#cache.token === this.token()) {
       return this.#cache;

@@ -48,13 +48,15 @@ function changed({ live = [], withdrawn = [], faults = [], mended = [], restart 
   state.faults = [...state.faults.filter((fault) => !fault.of.some((of) => settled.includes(of))), ...faults];
   showFaults();
   const said = [
-    live.length && `${live.join(', ')} ${live.length === 1 ? 'is' : 'are'} live, ${milliseconds(tookMs)} after the save`,
-    withdrawn.length && `${withdrawn.join(', ')} withdrawn`,
+    live.length && `Live ${milliseconds(tookMs)} after the save: ${live.join(', ')}`,
+    withdrawn.length && `Withdrawn: ${withdrawn.join(', ')}`,
     ...restart.map((sentence) => `${sentence}; stop and start again to take it in`),
   ].filter(Boolean);
   note(said.join('. '));
   if (live.length || withdrawn.length) refresh(true);
 }
+
+const whatServes = (before) => (before ? ': not taken in; what was there before serves on' : ': not taken in');
 
 function showFaults() {
   $('faults').replaceChildren(
@@ -62,7 +64,7 @@ function showFaults() {
       el(
         'details',
         { class: 'fault', open: true },
-        el('summary', {}, el('strong', { text: of.join(', ') }), serving ? ': not taken in; the earlier one serves' : ': not taken in'),
+        el('summary', {}, el('strong', { text: of.join(', ') }), whatServes(serving)),
         el('pre', { text }),
       ),
     ),
@@ -235,10 +237,14 @@ function view(name) {
 
 function onFilterKey(event) {
   const links = [...$('tools').querySelectorAll('a')];
-  if (event.key === 'ArrowDown') links[0]?.focus();
-  else if (event.key === 'Enter') links[0]?.click();
-  else return;
+  if (event.key !== 'ArrowDown' && event.key !== 'Enter') return;
   event.preventDefault();
+  if (event.key === 'ArrowDown') links[0]?.focus();
+  else if (links.length) {
+    $('filter').value = '';
+    links[0].click();
+    showTools();
+  }
 }
 
 function onToolsKey(event) {
@@ -251,7 +257,7 @@ function onToolsKey(event) {
 }
 
 const keys = {
-  '/': () => (view('tools'), $('filter').focus()),
+  '/': () => (view('tools'), $('filter').select()),
   '?': () => $('help').showModal(),
   e: () => state.shown?.fillExamples(),
   f: () => state.shown?.focus(),

@@ -70,7 +70,7 @@ function body({ message, text, exchange }) {
   const blocks = (message.result.content ?? []).filter(
     (block) => !(structured && block.type === 'text' && same(block.text, structured)),
   );
-  return [structured && json(structured), blocks.map(show1)];
+  return [structured && json(structured), blocks.map(showBlock)];
 }
 
 function dataOf(whole) {
@@ -80,7 +80,7 @@ function dataOf(whole) {
 
 const pictures = /^image\/(png|jpeg|gif|webp|avif|svg\+xml)$/;
 
-const show1 = (block) => (kinds[block.type] ?? other)(block);
+const showBlock = (block) => (kinds[block.type] ?? other)(block);
 
 const kinds = {
   text: ({ text }) => (/^\s*[[{]/.test(text) && isJSON(text) ? json(text) : el('pre', { class: 'text', text })),
@@ -93,9 +93,9 @@ const kinds = {
       ? el('audio', { controls: true, src: `data:${mimeType};base64,${data}` })
       : note(`A sound of type ${mimeType}`, data),
   resource_link: ({ uri, title, name, description }) =>
-    el('p', { class: 'note' }, el('strong', { text: title ?? name ?? 'A resource' }), ' ', link(uri), ' ', description ?? ''),
+    el('p', {}, el('strong', { text: title ?? name ?? 'A resource' }), ' ', link(uri), ' ', description ?? ''),
   resource: ({ resource }) => [
-    el('p', { class: 'note' }, link(resource.uri ?? ''), ` ${resource.mimeType ?? ''}`),
+    el('p', {}, link(resource.uri ?? ''), ` ${resource.mimeType ?? ''}`),
     resource.text === undefined
       ? note('Bytes', resource.blob ?? '')
       : el('pre', { class: 'text', text: resource.text }),
@@ -104,7 +104,7 @@ const kinds = {
 
 const other = (block) => json(JSON.stringify(block));
 
-const note = (what, data) => el('p', { class: 'note', text: `${what}, ${bytes(Math.floor((data.length * 3) / 4))}` });
+const note = (what, data) => el('p', { text: `${what}, ${bytes(Math.floor((data.length * 3) / 4))}` });
 
 // An exchange as it went over the wire.
 function wire({ exchange }) {

@@ -41,16 +41,17 @@ export class ToolPanel {
     const id = newID('json');
     this.text = el('textarea', { id, class: 'code', rows: '8', spellcheck: 'false' });
     this.problem = el('p', { class: 'error', hidden: true });
-    const asJSON = el('div', { class: 'fields' }, el('label', { for: id }, 'Arguments as JSON'), this.text, this.problem);
+    const label = el('label', { for: id }, 'Arguments as JSON');
+    const asJSON = el('div', { class: 'fields' }, label, this.text, this.problem);
     this.body = el('div', { class: 'arguments' }, this.form.element, asJSON);
     this.element.replaceChildren(about(tool), this.#formElement(), definition(tool));
     this.#showMode();
   }
 
   #formElement() {
-    const fillExamples = () => this.fillExamples();
     this.key = el('input', { id: newID('key'), type: 'text', autocomplete: 'off', spellcheck: 'false' });
-    this.switch = el('button', { type: 'button', class: 'quiet', 'aria-keyshortcuts': 'j', click: () => this.toggleMode() });
+    const quiet = (key, click) => ({ type: 'button', class: 'quiet', 'aria-keyshortcuts': key, click });
+    this.switch = el('button', quiet('j', () => this.toggleMode()));
     this.stop = el('button', { type: 'button', hidden: true, click: () => this.#running?.abort() }, 'Stop waiting');
     return el(
       'form',
@@ -78,8 +79,7 @@ export class ToolPanel {
         this.dryRun && el('button', { type: 'button', click: () => this.call({ dryRun: true }) }, 'Dry run'),
         this.stop,
         el('span', { class: 'space' }),
-        this.form.hasExamples &&
-          el('button', { type: 'button', class: 'quiet', 'aria-keyshortcuts': 'e', click: fillExamples }, 'Examples'),
+        this.form.hasExamples && el('button', quiet('e', () => this.fillExamples()), 'Examples'),
         this.switch,
       ),
     );
@@ -270,7 +270,11 @@ function about(tool) {
     {},
     el('h2', { text: tool.name }),
     title && el('p', { class: 'title', text: title }),
-    el('ul', { class: 'hints', 'aria-label': 'What it does' }, hints(tool.annotations ?? {}).map((text) => el('li', { text }))),
+    el(
+      'ul',
+      { class: 'hints', 'aria-label': 'What it does' },
+      hints(tool.annotations ?? {}).map((text) => el('li', { text })),
+    ),
     description(tool.description ?? ''),
   );
 }
@@ -291,14 +295,15 @@ function description(text) {
 function hints({ readOnlyHint, destructiveHint, idempotentHint, openWorldHint }) {
   const world = openWorldHint === false ? 'closed world' : 'open world';
   if (readOnlyHint === true) return ['only reads', world];
-  return ['writes', destructiveHint === false ? 'only adds' : 'may destroy', idempotentHint && 'idempotent', world].filter(Boolean);
+  const effect = destructiveHint === false ? 'only adds' : 'may destroy';
+  return ['writes', effect, idempotentHint && 'idempotent', world].filter(Boolean);
 }
 
 function definition(tool) {
   return el(
     'details',
     { class: 'raw' },
-    el('summary', {}, 'Definition', el('span', { class: 'hint', text: ` ${bytes(tool.text.length)}, as clients get it` })),
+    el('summary', {}, `Definition, ${bytes(tool.text.length)}, as clients get it`),
     json(tool.text),
   );
 }
