@@ -11,8 +11,8 @@ import (
 	"patchbay/scripts/locallog"
 )
 
-// FromLog puts a call together from the log lines of one request, as CloudWatch Logs or a local stack's folder has them,
-// in order of time. It is false where the gateway's line is not among them.
+// FromLog puts a call together from the log lines of one request, as CloudWatch Logs or a local stack's folder has
+// them, in order of time. It is false where the gateway's line is not among them.
 //
 // A line has the time at which it was logged, to the millisecond, and by the clock of whoever logged it: spans are as
 // exact as that. How long an instance took to start is known only where Lambda reports it.

@@ -15,7 +15,8 @@ func written(lines ...[3]string) []locallog.Line {
 		if err != nil {
 			panic(err)
 		}
-		all[i] = locallog.Line{Time: time.Unix(1_700_000_000, 0).Add(offset), Group: line[1], Stream: line[1], Message: line[2]}
+		at := time.Unix(1_700_000_000, 0).Add(offset)
+		all[i] = locallog.Line{Time: at, Group: line[1], Stream: line[1], Message: line[2]}
 	}
 	return all
 }

@@ -1,4 +1,5 @@
-// Package logview shows people in a terminal what the parts of a Patchbay server log, in lines or as the path of a call.
+// Package logview shows people in a terminal what the parts of a Patchbay server log, in lines or as the path of a
+// call.
 //
 // What clients and tools wrote is in both. Nothing in it acts on the terminal, and no line of it passes for one of
 // another writer: a message of several lines stays in its column.

@@ -121,11 +121,14 @@ func (e *entry) text(paint painter, indent string) string {
 	}
 	var stack string
 	rest := e.facts(func(m jsonrpc.Member, value string) bool {
-		if m.Key == keyStack {
+		switch m.Key {
+		case keyStack:
 			stack = plain(m.Value)
+			return true
+		case keyTool, keyOutcome, keyDuration:
+			return true
 		}
-		return slices.Contains(noise, m.Key) || slices.Contains([]string{keyTool, keyOutcome, keyDuration, keyStack}, m.Key) ||
-			slices.Contains(nobody, value)
+		return slices.Contains(noise, m.Key) || slices.Contains(nobody, value)
 	})
 	if len(rest) > 0 {
 		words = append(words, paint.dim(strings.Join(rest, " ")))
