@@ -9,8 +9,8 @@ type NameVerb struct {
 	Reads, Changes, Destroys bool
 }
 
-// VerbOf reads a tool's name as the rules of this package do: words are told apart by case, and by everything that is no
-// letter or digit; the first that is a known verb counts.
+// VerbOf reads a tool's name as the rules of this package do: words are told apart by case, and by everything that is
+// no letter or digit; the first that is a known verb counts.
 func VerbOf(name string) NameVerb {
 	kind, word := verbOf(name)
 	return NameVerb{
