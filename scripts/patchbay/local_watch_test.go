@@ -18,7 +18,10 @@ func TestTellChange(t *testing.T) {
 	tell := tellChange(&out, false)
 	tell(localstack.Change{
 		Faults: []localstack.Fault{
-			{Of: []string{"ask", "shout"}, Err: errors.New("words.go:3:14: undefined: \x1b[31mmissing\nsecond line"), Serving: true},
+			{
+				Of: []string{"ask", "shout"}, Serving: true,
+				Err: errors.New("words.go:3:14: undefined: \x1b[31mmissing\nsecond line"),
+			},
 			{Of: []string{"new"}, Err: errors.New("nothing")},
 		},
 		Warnings: contract.Problems{{File: "functions/a/tool.json", Message: "odd", ID: "x", Severity: "warning"}},
