@@ -41,14 +41,15 @@ func openAWS(ctx context.Context, options Options) (*Target, error) {
 		},
 		audit: "/patchbay/" + options.Deployment + "/operators",
 	}
-	logs := cloudwatchlogs.NewFromConfig(cfg)
+	logs, functions := cloudwatchlogs.NewFromConfig(cfg), functions{lambda.NewFromConfig(cfg)}
 	return &Target{
 		Name:          options.Deployment,
 		DB:            dynamodb.NewFromConfig(cfg),
 		Tables:        place.tables,
 		Keys:          &seal.Stored{Client: secretsmanager.NewFromConfig(cfg), ID: options.Deployment + "/seal-keys"},
 		logs:          &cloudWatch{logs},
-		functions:     functions{lambda.NewFromConfig(cfg)},
+		functions:     functions,
+		registrar:     deployedRegistrar{client: functions.client, place: place},
 		auditor:       &cloudWatchAuditor{client: logs, group: place.audit, who: aws.ToString(identity.Arn)},
 		gatewayLog:    "/aws/apigateway/" + options.Deployment,
 		authorizerLog: functionLog(options.Deployment + "-authorizer"),

@@ -39,7 +39,7 @@ func openLocal(options Options) (*Target, error) {
 	if err != nil {
 		return nil, fmt.Errorf("asking who you are: %w", err)
 	}
-	return &Target{
+	target := &Target{
 		Name:          localName,
 		DB:            localdb.Client(running.DatabaseURL),
 		Tables:        Tables{Registry: running.Table, Ledger: localstack.LedgerTable, State: localstack.StateTable},
@@ -51,7 +51,9 @@ func openLocal(options Options) (*Target, error) {
 		dispatcherLog: localstack.LogGroup("dispatcher"),
 		explain:       func(err error) error { return err },
 		now:           time.Now,
-	}, nil
+	}
+	target.registrar = newLocalRegistrar(target)
+	return target, nil
 }
 
 // localLambda is a client of the local Lambda service, which checks no credentials.

@@ -42,6 +42,7 @@ type Target struct {
 
 	logs      logSource
 	functions functions
+	registrar registrar
 	auditor   auditor
 	// gatewayLog, authorizerLog and dispatcherLog are log groups. An anonymous server has no authorizer and no log of
 	// one.

@@ -54,9 +54,20 @@ func (h *Handler) takeOrder(ctx context.Context, payload []byte) ([]byte, error)
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&ordered); err != nil {
 		h.Log.Error("refused", "error", err)
-		return json.Marshal(order.Answer{Version: order.Version, Refused: fmt.Sprintf("this is no order: %v", err)})
+		return encodeAnswer(order.Answer{Version: order.Version, Refused: fmt.Sprintf("this is no order: %v", err)})
 	}
-	return json.Marshal(h.Order(ctx, ordered))
+	return encodeAnswer(h.Order(ctx, ordered))
+}
+
+// encodeAnswer leaves definitions as they are: json.Marshal would escape what HTML means something by.
+func encodeAnswer(answer order.Answer) ([]byte, error) {
+	var encoded bytes.Buffer
+	encoder := json.NewEncoder(&encoded)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(answer); err != nil {
+		return nil, fmt.Errorf("encoding the answer: %w", err)
+	}
+	return encoded.Bytes(), nil
 }
 
 // Order does what a person has ordered, or says what it would do. What it refuses changes nothing.
@@ -206,9 +217,9 @@ func changed(given []registry.Publication, changes []order.Change) []registry.Pu
 
 // fits refuses what Lambda would not carry back, before anything is published.
 func fits(answer *order.Answer) error {
-	data, err := json.Marshal(answer)
+	data, err := encodeAnswer(*answer)
 	if err != nil {
-		return fmt.Errorf("encoding the answer: %w", err)
+		return err
 	}
 	if len(data) > order.MaxBytes {
 		answer.Changes = nil
