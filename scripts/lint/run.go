@@ -41,7 +41,7 @@ type Finding struct {
 
 // Report is what Run found.
 type Report struct {
-	// Tools is how many tools were asked for.
+	// Tools is how many tools were asked for, those that could not be read included.
 	Tools int `json:"tools"`
 	// Findings are in the order of files and places, those that are suppressed included.
 	Findings []Finding `json:"findings"`
@@ -69,10 +69,7 @@ func Run(functions string, options Options) (Report, error) {
 	catalogue := &Catalogue{Server: r.Server, Tools: r.Tools,
 		Estimator: remember(cmp.Or[Estimator](options.Estimator, O200kBase()))}
 	problems := append(r.Problems, r.advice(catalogue)...)
-	report := Report{Tools: len(r.Tools), folder: filepath.Dir(absolute)}
-	if len(options.Tools) > 0 {
-		report.Tools = len(wanted)
-	}
+	report := Report{Tools: len(wanted), folder: filepath.Dir(absolute)}
 	for _, finding := range r.findings(problems) {
 		if len(options.Tools) == 0 || wanted[finding.File] || wanted[finding.Related] {
 			report.add(finding)
@@ -99,7 +96,7 @@ func (r *Report) add(f Finding) {
 // run is a folder of tools with what is found in it.
 type run struct{ *contract.Survey }
 
-// wanted returns the files of the tools that are named.
+// wanted returns the files of the tools that are named, all where none is.
 func (r *run) wanted(names []string) (map[string]bool, error) {
 	files, known := map[string]string{}, []string{}
 	for _, file := range r.Files() {
@@ -115,6 +112,11 @@ func (r *run) wanted(names []string) (map[string]bool, error) {
 		}
 	}
 	wanted := map[string]bool{}
+	if len(names) == 0 {
+		for _, file := range files {
+			wanted[file] = true
+		}
+	}
 	var unknown []error
 	for _, name := range names {
 		file, found := files[filepath.Base(name)] // a shell completes folders as paths
@@ -142,8 +144,7 @@ func unknownName(name string, known []string) error {
 	return fmt.Errorf("there is no tool and no folder %q; allowed: %s", name, strings.Join(known, ", "))
 }
 
-// advice is what the checks of this package find. Where an error stands already nothing more is said: what follows from
-// a fault is noise.
+// advice is what the checks of this package find, without what only follows from an error.
 func (r *run) advice(catalogue *Catalogue) contract.Problems {
 	faults := r.Problems.Errors()
 	var found contract.Problems
@@ -151,11 +152,24 @@ func (r *run) advice(catalogue *Catalogue) contract.Problems {
 		found = append(found, check(catalogue)...)
 	}
 	return slices.DeleteFunc(found, func(advice contract.Problem) bool {
-		return slices.ContainsFunc(faults, func(fault contract.Problem) bool {
-			return fault.File == advice.File && (fault.Pointer == advice.Pointer ||
-				fault.Pointer != "" && strings.HasPrefix(advice.Pointer, fault.Pointer+"/"))
-		})
+		return slices.ContainsFunc(faults, func(fault contract.Problem) bool { return follows(advice, fault) })
 	})
+}
+
+// unreadable are the errors after which nothing sensible can be said of a value, or of what lies in it.
+var unreadable = []string{"wrong-type", "wrong-value", "duplicate-key", "duplicate-tool", "schema-invalid"}
+
+// follows reports whether advice would only repeat an error: it is about a value that could not be read, or about the
+// same thing at the same place, as a description that is missing and one that does not say when to use the tool.
+func follows(advice, fault contract.Problem) bool {
+	if advice.File != fault.File {
+		return false
+	}
+	if advice.Pointer == fault.Pointer {
+		subject, _, _ := strings.Cut(fault.ID, "-")
+		return slices.Contains(unreadable, fault.ID) || strings.HasPrefix(advice.ID, subject+"-")
+	}
+	return slices.Contains(unreadable, fault.ID) && strings.HasPrefix(advice.Pointer, fault.Pointer+"/")
 }
 
 // findings makes findings of problems, and of suppressions that do nothing, in the order of files and places.

@@ -86,21 +86,40 @@ func TestFilesWithFaults(t *testing.T) {
 		"functions/notices/tool.json  title-missing",
 		"functions/notices/tool.json /description description-near",
 	)
-	if report.Errors != 2 || report.Warnings != 3 || report.Tools != 2 {
+	if report.Errors != 2 || report.Warnings != 3 || report.Tools != 3 {
 		t.Errorf("errors = %d, warnings = %d, tools = %d", report.Errors, report.Warnings, report.Tools)
 	}
 }
 
-// Of what is wrong already no advice is given.
+// Of what is wrong already no advice is given, but of everything beside it and in it.
 func TestNoAdviceOnFaults(t *testing.T) {
 	t.Parallel()
-	report := mustRun(t, folder(t, map[string]string{
-		"notices": goodWith(t, `"inputSchema": "none", "description": " "`),
-	}), Options{})
-	wantPlaces(t, report,
-		"functions/notices/tool.json /description description-missing",
-		"functions/notices/tool.json /inputSchema wrong-type",
-	)
+	const file = "functions/notices/tool.json "
+	for name, test := range map[string]struct {
+		members string
+		want    []string
+	}{
+		"unreadable": {`"inputSchema": "none", "description": " "`,
+			[]string{file + "/description description-missing", file + "/inputSchema wrong-type"}},
+		"readable": {`"inputSchema": {"type": "object", "properties": {"data": {"description": "Any data."}},
+			"anyOf": [{"required": ["data"]}]}, "contract": {"maxResultBytes": 8192}`,
+			[]string{file + "/inputSchema additional-properties", file + "/inputSchema/anyOf schema-root",
+				file + "/inputSchema/properties/data parameter-vague", file + "/inputSchema/properties/data type-missing"}},
+		"undescribed": {`"inputSchema": {"type": "object", "properties": {"data": {}}, "additionalProperties": false},
+			"contract": {"maxResultBytes": 8192}`,
+			[]string{file + "/inputSchema/properties/data parameter-description",
+				file + "/inputSchema/properties/data type-missing"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			report := mustRun(t, folder(t, map[string]string{"notices": goodWith(t, test.members)}), Options{})
+			got := places(report)
+			slices.Sort(got)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 func TestNamesRestrictWhatIsShown(t *testing.T) {
