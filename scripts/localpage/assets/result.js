@@ -24,7 +24,8 @@ export function verdict({ message, exchange }) {
 export function failures({ message }) {
   const text = message?.result?.isError ? message.result.content?.[0]?.text ?? '' : '';
   if (!/^The call of .* has invalid arguments/.test(text)) return [];
-  const lines = text.includes('\n- ') ? text.split('\n- ').slice(1) : [text.replace(/^.*?invalid arguments: /, '')];
+  const listed = text.replace(/\nand \d+ more$/, '').split('\n- ').slice(1);
+  const lines = listed.length ? listed : [text.replace(/^.*?invalid arguments: /, '')];
   return lines.map((line) => {
     const [, path, said] = /^((?:[\p{L}\p{N}_$.-]|\[(?:\d+|"(?:[^"\\]|\\.)*")\])+?):? (.*)$/su.exec(line) ?? [];
     return { path, message: said ?? line };
