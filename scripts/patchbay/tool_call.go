@@ -102,7 +102,8 @@ func (t *toolCall) run(cmd *cobra.Command, args []string) error {
 		return usageError{err}
 	}
 	answer, err := client.Call(ctx, mcpcall.Call{
-		Tool: tool.Name, Arguments: object, Key: t.key, Ask: t.asker(cmd, args[1:]), Progress: tellProgress(cmd.ErrOrStderr()),
+		Tool: tool.Name, Arguments: object, Key: t.key, Ask: t.asker(cmd, args[1:]),
+		Progress: tellProgress(cmd.ErrOrStderr()),
 	})
 	if err != nil {
 		return t.explain(tool.Name, err)
@@ -138,7 +139,8 @@ func (t *toolCall) read(cmd *cobra.Command, args []string) (json.RawMessage, []m
 	}
 	if _, err := jsonrpc.Members(text); err != nil {
 		why := strings.TrimPrefix(err.Error(), "Invalid request: ")
-		return nil, nil, fmt.Errorf("%s: %s; allowed: one JSON object. Single arguments are given by --arg NAME=VALUE", what, why)
+		return nil, nil, fmt.Errorf("%s: %s; allowed: one JSON object. Single arguments are given by --arg NAME=VALUE",
+			what, why)
 	}
 	return text, given, nil
 }
@@ -245,8 +247,8 @@ func resultText(answer mcpcall.Answer) string {
 		switch err := json.Unmarshal(raw, &block); {
 		case err != nil:
 		case block.Type != "text":
-			fmt.Fprintln(&text, printable.Line(strings.TrimSpace(fmt.Sprintf("[%s %s %s] %d bytes; --json shows it", block.Type,
-				block.MimeType, block.URI, len(raw)))))
+			kind := strings.TrimSpace(block.Type + " " + block.MimeType + " " + block.URI)
+			fmt.Fprintln(&text, printable.Line(fmt.Sprintf("[%s] %d bytes; --json shows it", kind, len(raw))))
 		case !sameJSON([]byte(block.Text), answer.Structured):
 			fmt.Fprintln(&text, printable.Lines(strings.TrimSuffix(block.Text, "\n"), ""))
 		}
@@ -272,7 +274,9 @@ func indented(text json.RawMessage) []byte {
 
 // asker is whoever answers what the server asks: --yes, or the person at the terminal; nil where there is neither, or
 // standard input is read for the arguments.
-func (t *toolCall) asker(cmd *cobra.Command, args []string) func(context.Context, mcpcall.Question) (mcpcall.Reply, error) {
+func (t *toolCall) asker(
+	cmd *cobra.Command, args []string,
+) func(context.Context, mcpcall.Question) (mcpcall.Reply, error) {
 	in := cmd.InOrStdin()
 	file, isFile := in.(*os.File)
 	terminal := isFile && isatty.IsTerminal(file.Fd()) && !slices.Contains(args, "-")

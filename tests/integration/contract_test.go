@@ -22,6 +22,8 @@ const (
 	reader = "token-of-a-reader"
 	late   = "token-of-somebody-who-signed-in-yesterday"
 	linked = "token-of-a-user-of-the-tracker"
+	// recorded makes the calls that the examples have recorded.
+	recorded = "token-of-recorded-calls"
 )
 
 // principals are the callers whom the stack called known lets in.
@@ -34,10 +36,11 @@ func principals() localgateway.Principals {
 	}
 	user := trackerapi.SeedIdentity("priya")
 	return localgateway.Principals{
-		sender: who("ada", 0, "contacts:read", "emails:send", "emails:bulk"),
-		reader: who("bob", 0),
-		late:   who("ada", 24*time.Hour, "emails:send"),
-		linked: {Subject: user.Subject, Issuer: user.Issuer, ClientID: "tests"},
+		sender:   who("ada", 0, "contacts:read", "emails:send", "emails:bulk"),
+		reader:   who("bob", 0),
+		late:     who("ada", 24*time.Hour, "emails:send"),
+		linked:   {Subject: user.Subject, Issuer: user.Issuer, ClientID: "tests"},
+		recorded: who("eve", 0, "contacts:read", "emails:send", "emails:bulk"),
 	}
 }
 
