@@ -53,6 +53,6 @@ func checkCommand(t *testing.T, file string, words []string) {
 }
 
 func hasFlag(command *cobra.Command, name string) bool {
-	return command.Flags().Lookup(name) != nil || command.PersistentFlags().Lookup(name) != nil ||
+	return name == "help" || command.Flags().Lookup(name) != nil || command.PersistentFlags().Lookup(name) != nil ||
 		command.InheritedFlags().Lookup(name) != nil
 }

@@ -109,7 +109,8 @@ func (e *toolEval) defaults(args []string) error {
 	return err
 }
 
-// files reads the files that are named, or those of all tools; all that is wrong with any is told before a call is made.
+// files reads the files that are named, or those of all tools. All that is wrong with any is told before a call is
+// made.
 func (e *toolEval) files(args []string) ([]evaluate.File, error) {
 	paths, err := e.paths(args)
 	if err != nil {
@@ -177,7 +178,8 @@ func (e *toolEval) path(arg string) (string, error) {
 		strings.Join(tried, ", "))
 }
 
-// permissions are what tools ask for, as far as their contracts are here; which are wrong is not for this command to say.
+// permissions are what tools ask for, as far as their contracts are here; what is wrong with them is not for this
+// command to say.
 func (e *toolEval) permissions() map[string][]string {
 	permissions := map[string][]string{}
 	set, _ := contract.LoadDir(e.functions)

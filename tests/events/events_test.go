@@ -33,8 +33,8 @@ func load(t *testing.T) *contract.Set {
 	return set
 }
 
-// Every example tool has an event that its function takes: an envelope of this release, or the arguments alone where the
-// function knows nothing of envelopes.
+// Every example tool has an event that its function takes: an envelope of this release, or the arguments alone where
+// the function knows nothing of envelopes.
 func TestEveryToolHasAnEvent(t *testing.T) {
 	t.Parallel()
 	for _, tool := range load(t).Tools {

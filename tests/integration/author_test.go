@@ -18,8 +18,8 @@ import (
 	"patchbay/tests/workcopy"
 )
 
-// What somebody does who has a clone and a tool in mind, as scripts in testdata/author. Beside testscript's own commands
-// they have:
+// What somebody does who has a clone and a tool in mind, as scripts in testdata/author. Beside testscript's own
+// commands they have:
 //
 //	clone                         makes a fresh clone, and goes there
 //	serve COMMAND ARG…            starts a server in a second terminal; its URL is $URL when it is ready
