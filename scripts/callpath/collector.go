@@ -180,20 +180,37 @@ func (c *Collector) asked(event locallambda.Event) {
 func (c *Collector) Line(function, instance string, text []byte) (requestID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	facts := read(text)
 	r := c.instances[instance]
 	if r == nil {
 		r = c.named(text)
+	} else if late := c.before(instance, facts.RequestID); late != nil {
+		r = late
 	}
 	if r == nil {
 		return ""
 	}
-	facts := read(text)
 	r.path.add(Line{Time: time.Now(), Source: function, Message: string(text)})
 	if facts.closes(r.path.id) {
 		r.facts = &facts
 		c.settle(r.path)
 	}
 	return r.path.id
+}
+
+// before is the run of the named request in an instance; nil where that had none. A line comes through a pipe, so that
+// the instance may have the next request by the time that it is read.
+func (c *Collector) before(instance, requestID string) *run {
+	p := c.calls[requestID]
+	if p == nil {
+		return nil
+	}
+	for _, r := range slices.Backward(p.runs) {
+		if slices.Contains(r.instances, instance) {
+			return r
+		}
+	}
+	return nil
 }
 
 // named is the run that Lambda's own word of a failure names, where that is of no instance.

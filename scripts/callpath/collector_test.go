@@ -164,6 +164,26 @@ func TestLinesOfAnInstanceThatIsUsedAgain(t *testing.T) {
 	})
 }
 
+// A line that is read when its instance has the next request already is of the request that it names.
+func TestALineThatComesLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t)
+		for _, id := range []string{"r", "next"} {
+			s.invoke("d-"+id, "dispatcher", id, "s-"+id)
+			s.begun("d-"+id, "disp")
+			s.ended("d-"+id, "")
+			s.answered(id, 200, "")
+		}
+		if id := s.Line("dispatcher", "disp", []byte(dispatched)); id != "r" {
+			t.Errorf("the line is of %q", id)
+		}
+		if call := s.only(); call.RequestID != "r" || call.Outcome != "ok" || len(call.Lines) != 1 {
+			t.Errorf("got %+v", call)
+		}
+	})
+}
+
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	const none = ""
