@@ -1,6 +1,7 @@
 package toolcall_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -283,19 +284,21 @@ func TestOutcomes(t *testing.T) {
 		// repeat is what the same call gets afterwards; runs is how often the tool has run by then.
 		repeat string
 		runs   int64
+		// ledger is what the first call's line says of its record.
+		ledger string
 	}{
-		"throttled":           {nil, function.ErrThrottled, `{"n":2}`, 2},
-		"event too large":     {nil, function.ErrTooLarge, `{"n":2}`, 2},
-		"crash":               {nil, crash, "nobody knows how it ended", 1},
-		"broken connection":   {nil, function.ErrUnknown, "is running already", 1},
-		"deadline":            {nil, function.ErrDeadline, "is running already", 1},
-		"declared, no effect": {failure("refused"), nil, `{"n":2}`, 2},
-		"declared, unknown":   {failure("half_done"), nil, "half_done", 1},
-		"undeclared":          {failure("invented"), nil, "invented", 1},
-		"its own error":       {[]byte(`{"content":[{"type":"text","text":"no"}],"isError":true}`), nil, `"text":"no"`, 1},
-		"breaks its contract": {[]byte(`{"content":[]}`), nil, "breaks its own contract", 1},
-		"not JSON":            {[]byte(`nonsense`), nil, "breaks its own contract", 1},
-		"asks for input":      {[]byte(`{"resultType":"input_required","requestState":"s"}`), nil, `{"n":2}`, 2},
+		"throttled":           {nil, function.ErrThrottled, `{"n":2}`, 2, "released"},
+		"event too large":     {nil, function.ErrTooLarge, `{"n":2}`, 2, "released"},
+		"crash":               {nil, crash, "nobody knows how it ended", 1, "unknown"},
+		"broken connection":   {nil, function.ErrUnknown, "is running already", 1, "open"},
+		"deadline":            {nil, function.ErrDeadline, "is running already", 1, "open"},
+		"declared, no effect": {failure("refused"), nil, `{"n":2}`, 2, "released"},
+		"declared, unknown":   {failure("half_done"), nil, "half_done", 1, "recorded"},
+		"undeclared":          {failure("invented"), nil, "invented", 1, "recorded"},
+		"its own error":       {[]byte(`{"content":[{"type":"text","text":"no"}],"isError":true}`), nil, `"text":"no"`, 1, "recorded"},
+		"breaks its contract": {[]byte(`{"content":[]}`), nil, "breaks its own contract", 1, "recorded"},
+		"not JSON":            {[]byte(`nonsense`), nil, "breaks its own contract", 1, "recorded"},
+		"asks for input":      {[]byte(`{"resultType":"input_required","requestState":"s"}`), nil, `{"n":2}`, 2, "released"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -309,12 +312,21 @@ func TestOutcomes(t *testing.T) {
 				}
 				return numbered(run)
 			}
+			var log bytes.Buffer
+			r.callers[0].Log = slog.New(slog.NewJSONHandler(&log, nil))
 			if _, err := r.ask(t, "k", `{}`, nil); err != nil {
 				t.Fatal(err)
 			}
+			if !strings.Contains(log.String(), `"ledger":"`+test.ledger+`"`) {
+				t.Errorf("want the record to be %s: %s", test.ledger, &log)
+			}
+			log.Reset()
 			got, err := r.ask(t, "k", `{}`, func(q *toolcall.Request) { q.Deadline = time.Now().Add(time.Second) })
 			if err != nil || !strings.Contains(got, test.repeat) || r.runs.Load() != test.runs {
 				t.Errorf("the repeat got %s, %v after %d runs", got, err, r.runs.Load())
+			}
+			if replayed := strings.Contains(log.String(), `"ledger":"replayed"`); replayed != (test.ledger == "recorded") {
+				t.Errorf("the repeat's line says %s", &log)
 			}
 		})
 	}

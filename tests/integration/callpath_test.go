@@ -101,7 +101,7 @@ func TestPathsOfCalls(t *testing.T) {
 			if got := [4]string{partsOf(call), call.Outcome, call.Ledger, call.Refusal}; got != test.path {
 				t.Errorf("got  %q\nwant %q", got, test.path)
 			}
-			if call.DurationMS <= 0 || call.HTTPMethod != http.MethodPost || call.Path != "/mcp" {
+			if call.Began.IsZero() || call.HTTPMethod != http.MethodPost || call.Path != "/mcp" {
 				t.Errorf("got %+v", call)
 			}
 			if !slices.ContainsFunc(call.Lines, func(l callpath.Line) bool {

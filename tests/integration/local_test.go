@@ -107,7 +107,8 @@ func TestLocalCommand(t *testing.T) {
 	patchbay := program(t)
 	data := filepath.Join(t.TempDir(), "data")
 	for _, group := range []bool{false, true} {
-		command := startLocal(t, patchbay, "local", "--addr", "127.0.0.1:0", "--functions", "small", "--data", data)
+		command := startLocal(t, patchbay, "local", "--addr", "127.0.0.1:0", "--functions", "small", "--data", data,
+			"--trace")
 		if got := call(t, command.url, "greet", `{"name":"Ada"}`); got.text() != "Hello, Ada!" {
 			t.Errorf("got %+v", got)
 		}
@@ -122,6 +123,11 @@ func TestLocalCommand(t *testing.T) {
 		for _, part := range []string{"curl", "inspector", command.url} {
 			if !strings.Contains(rest, part) {
 				t.Errorf("does not tell how to use it with %s: %s", part, rest)
+			}
+		}
+		for _, part := range []string{"200 OK", "└─ dispatcher", "   └─ greet"} {
+			if logged := command.stderr.String(); !strings.Contains(logged, part) || strings.Contains(logged, "\x1b") {
+				t.Errorf("does not show %s, or colours where there is no terminal:\n%s", part, logged)
 			}
 		}
 		if !hasProc() {
@@ -252,6 +258,8 @@ func TestLocalCommandRefuses(t *testing.T) {
 			[]string{"https://a.example/page", "a scheme, a host"}},
 		"a cache scope that is none": {[]string{"--functions", "small", "--cache-scope", "secret"},
 			[]string{"secret", "public, private"}},
+		"a log format that is none": {[]string{"--functions", "small", "--log-format", "xml"},
+			[]string{"xml", "pretty, json"}},
 		"an unknown flag": {[]string{"--nonsense"}, []string{"--nonsense"}},
 	} {
 		t.Run(name, func(t *testing.T) {
