@@ -44,6 +44,8 @@ type Watcher struct {
 	trees  []string
 	// folders are those that are watched.
 	folders map[string]folder
+	// emptyPatience is the constant; a test that waits for a save gives it more.
+	emptyPatience time.Duration
 }
 
 // folder is what was in a folder when it was last looked at: digests of files by name, and of folders just the name.
@@ -69,7 +71,7 @@ func New(options Options) (*Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watching files: %w", err)
 	}
-	w := &Watcher{ignore: options.Ignore, events: events, folders: map[string]folder{}}
+	w := &Watcher{ignore: options.Ignore, events: events, folders: map[string]folder{}, emptyPatience: emptyPatience}
 	if w.ignore == nil {
 		w.ignore = func(string, bool) bool { return false }
 	}
@@ -164,13 +166,25 @@ func (w *Watcher) look(dir string) folder {
 			found[e.Name()] = entry{isFolder: true}
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			continue // gone meanwhile, or a link to a folder
+		if file, there := read(filepath.Join(dir, e.Name())); there {
+			found[e.Name()] = file
 		}
-		found[e.Name()] = entry{empty: len(data) == 0, digest: sha256.Sum256(data)}
 	}
 	return found
+}
+
+// read looks at a file. It is false for one that is gone meanwhile, for a link to a folder, and for what is no file: to
+// read a pipe that nobody writes to would wait for ever.
+func read(name string) (entry, bool) {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return entry{}, false
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return entry{}, false
+	}
+	return entry{empty: len(data) == 0, digest: sha256.Sum256(data)}, true
 }
 
 // ignored reports whether a name does not count.
@@ -194,7 +208,8 @@ func leftBeside(name string, isFolder bool) bool {
 	return slices.Contains([]string{".swp", ".swo", ".swx", ".tmp", ".bak", ".orig", ".pyc"}, filepath.Ext(name))
 }
 
-// Next waits for a change. The error is ctx's, or says that the watch has ended.
+// Next waits for a change. The error is ctx's, or ErrClosed; another one comes with the change, some of whose folders
+// cannot be watched, and the watch goes on.
 func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 	for {
 		pending := map[string]bool{}
@@ -207,13 +222,13 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 				return Batch{}, err
 			}
 			seen, changed := w.compare(pending)
-			if unfinished(w.folders, seen) && time.Since(batch.First) < emptyPatience {
+			if unfinished(w.folders, seen) && time.Since(batch.First) < w.emptyPatience {
 				continue
 			}
-			if err := w.keep(seen); err != nil {
-				return Batch{}, err
-			}
 			batch.Paths = changed
+			if err := w.keep(seen); err != nil {
+				return batch, err
+			}
 			break
 		}
 		if len(batch.Paths) > 0 {
@@ -240,10 +255,10 @@ func (w *Watcher) settle(ctx context.Context, pending map[string]bool, deadline 
 	}
 }
 
-var (
-	errQuiet  = errors.New("nothing happens")
-	errClosed = errors.New("watching files: the watch was closed")
-)
+// ErrClosed means that the watch has ended.
+var ErrClosed = errors.New("watching files: the watch was closed")
+
+var errQuiet = errors.New("nothing happens")
 
 // await waits for a sign that something has changed and adds its folder. The error is errQuiet when timeout came first.
 func (w *Watcher) await(ctx context.Context, pending map[string]bool, timeout <-chan time.Time) error {
@@ -254,14 +269,14 @@ func (w *Watcher) await(ctx context.Context, pending map[string]bool, timeout <-
 		return errQuiet
 	case event, ok := <-w.events.Events:
 		if !ok {
-			return errClosed
+			return ErrClosed
 		}
 		// Of a folder itself, too, as when it is removed.
 		pending[event.Name], pending[filepath.Dir(event.Name)] = true, true
 		return nil
 	case _, ok := <-w.events.Errors:
 		if !ok {
-			return errClosed
+			return ErrClosed
 		}
 		// Events are lost, as when there are more than the system keeps: all folders may have changed.
 		for dir := range w.folders {
@@ -337,14 +352,16 @@ func (w *Watcher) keep(seen map[string]folder) error {
 			delete(seen, dir)
 		}
 	}
+	var faults []error
 	for dir, files := range seen {
 		_, watched := w.folders[dir]
 		if err := w.add(dir); err != nil {
-			return err
+			faults = append(faults, err)
+			continue
 		}
 		if watched {
 			w.folders[dir] = files // what was written since is in the events
 		}
 	}
-	return nil
+	return errors.Join(faults...)
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -222,9 +223,4 @@ func (r *round) compareNames(catalogue map[string]*contract.Tool) {
 	slices.Sort(r.change.Withdrawn)
 }
 
-func byName(a, b *contract.Tool) int {
-	if a.Name < b.Name {
-		return -1
-	}
-	return 1
-}
+func byName(a, b *contract.Tool) int { return strings.Compare(a.Name, b.Name) }

@@ -2,6 +2,7 @@ package localstack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -153,8 +154,11 @@ func (w *watch) run(ctx context.Context) {
 	w.work(ctx, w.round(w.compiled()))
 	for {
 		batch, err := w.files.Next(ctx)
-		if err != nil {
+		if ctx.Err() != nil || errors.Is(err, filewatch.ErrClosed) {
 			return
+		}
+		if err != nil {
+			w.complain(ctx, err)
 		}
 		r := w.round(nil)
 		r.began, r.paths = batch.First, batch.Paths
