@@ -67,6 +67,11 @@ type Fault struct {
 	Text string `json:"text"`
 }
 
+// where is the fault with its place in a file, as one line.
+func (f Fault) where(file string) string {
+	return printable.Line(fmt.Sprintf("%s:%d %s: %s", file, f.Line, f.Tool, f.Text))
+}
+
 func (c *CaseReport) called(took time.Duration, size int) {
 	millis := float64(took.Microseconds()) / 1000
 	c.Calls++
@@ -121,7 +126,7 @@ func WriteCase(w io.Writer, file File, c CaseReport) error {
 		text += "         " + printable.Line(c.Reason) + "\n"
 	}
 	for _, fault := range c.Faults {
-		text += "         " + printable.Line(fmt.Sprintf("%s:%d %s: %s", file.Path, fault.Line, fault.Tool, fault.Text)) + "\n"
+		text += "         " + fault.where(file.Path) + "\n"
 	}
 	if _, err := io.WriteString(w, text); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
@@ -208,7 +213,7 @@ func newJUnitCase(t ToolReport, c CaseReport) junitCase {
 	}
 	one.Failure = &junitReason{Message: printable.Line(c.Faults[0].Text)}
 	for _, fault := range c.Faults {
-		one.Failure.Text += printable.Line(fmt.Sprintf("%s:%d %s: %s", t.File, fault.Line, fault.Tool, fault.Text)) + "\n"
+		one.Failure.Text += fault.where(t.File) + "\n"
 	}
 	return one
 }

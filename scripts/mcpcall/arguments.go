@@ -53,7 +53,8 @@ func Has(tool *mcp.Tool, parameter string) bool {
 }
 
 // Arguments adds arguments to an object, with the types that the tool's schema has for them: what may be a number, a
-// boolean, a list or an object is read as JSON, all else is text. Whether the values are right is for the server to say.
+// boolean, a list or an object is read as JSON, all else is text. Whether the values are right is for the server to
+// say.
 func Arguments(tool *mcp.Tool, object json.RawMessage, arguments []Argument) (json.RawMessage, error) {
 	if len(arguments) == 0 {
 		return object, nil

@@ -129,7 +129,9 @@ func TestToolCall(t *testing.T) {
 		// out is a part of standard output; "" that nothing is there. says is a part of standard error.
 		out, says string
 	}{
-		"arguments": {[]string{"get_weather", `{"location":"Oslo"}`}, "", 0, `"location": "Oslo, Norway"`, " bytes, request "},
+		"arguments": {
+			[]string{"get_weather", `{"location":"Oslo"}`}, "", 0, `"location": "Oslo, Norway"`, " bytes, request ",
+		},
 		"one argument": {
 			[]string{"get_weather", "--arg", "location=94105"}, "", 0, "San Francisco", " bytes",
 		},
@@ -267,8 +269,9 @@ func TestToolList(t *testing.T) {
 		if err := json.Unmarshal([]byte(got.out), &list); err != nil || got.code != 0 {
 			t.Fatalf("%s: exit code %d, %v: %s", name, got.code, err, got.errors)
 		}
-		if len(list.Tools) != 2 || list.Tools[0].Name != "emails.bulk_send" || list.Tools[0].Permissions[0] != "emails:bulk" ||
-			list.Tools[1].Risk != "critical" || list.Tools[1].Tokens < 100 || list.Estimator == "" {
+		if len(list.Tools) != 2 || list.Tools[0].Name != "emails.bulk_send" ||
+			list.Tools[0].Permissions[0] != "emails:bulk" || list.Tools[1].Risk != "critical" ||
+			list.Tools[1].Tokens < 100 || list.Estimator == "" {
 			t.Errorf("%s: %s", name, got.out)
 		}
 		if published := list.Tools[0].Function != "" && list.Tools[0].Source == "local"; published != (name == "catalogue") {
