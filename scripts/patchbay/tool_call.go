@@ -137,12 +137,23 @@ func (t *toolCall) read(cmd *cobra.Command, args []string) (json.RawMessage, []m
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the arguments: %w", err)
 	}
-	if _, err := jsonrpc.Members(text); err != nil {
-		why := strings.TrimPrefix(err.Error(), "Invalid request: ")
-		return nil, nil, fmt.Errorf("%s: %s; allowed: one JSON object. Single arguments are given by --arg NAME=VALUE",
-			what, why)
+	if err := oneObject(text); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w; allowed: one JSON object. Single arguments are given by --arg NAME=VALUE",
+			what, err)
 	}
 	return text, given, nil
+}
+
+// oneObject says why a text is not one JSON object. Members is only for what is valid JSON.
+func oneObject(text []byte) error {
+	if !json.Valid(text) {
+		var value any
+		return fmt.Errorf("not JSON: %w", json.Unmarshal(text, &value))
+	}
+	if _, err := jsonrpc.Members(text); err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "Invalid request: "))
+	}
+	return nil
 }
 
 // findTool finds a tool in the server's list, and near names where there is none.

@@ -131,3 +131,23 @@ func TestWhatServersWroteIsInert(t *testing.T) {
 		})
 	}
 }
+
+// Whatever is given as arguments is told, too if it is no JSON, or only the beginning of some.
+func TestArgumentsThatAreNoObject(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"location":`:                     "unexpected end of JSON input",
+		`{"location":"Oslo"}}`:             "after top-level value",
+		`location=Oslo`:                    "not JSON",
+		``:                                 "unexpected end of JSON input",
+		`["Oslo"]`:                         "not a JSON object",
+		`{"location":"a", "location":"b"}`: "location",
+	} {
+		if err := oneObject([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want one with %q", text, err, want)
+		}
+	}
+	if err := oneObject([]byte(` {"location":"Oslo"} `)); err != nil {
+		t.Errorf("an object: %v", err)
+	}
+}
