@@ -12,14 +12,9 @@ import (
 	"patchbay/scripts/callpath"
 )
 
-// pathOf is what the stack tells of a request.
-func (s *server) pathOf(t *testing.T, response *http.Response) callpath.Call {
+// pathOf is what the stack tells of a request, by the id that its answer names.
+func (s *server) pathOf(t *testing.T, id string) callpath.Call {
 	t.Helper()
-	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		t.Fatal(err)
-	}
-	id := response.Header.Get("X-Amzn-Requestid")
 	var found callpath.Call
 	eventually(t, "the path of "+id, func() bool {
 		recent := s.Calls().Recent(1000)
@@ -96,8 +91,12 @@ func TestPathsOfCalls(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			call := test.server.pathOf(t,
-				authorized(t, test.who, "tools/call", test.tool, callParams(test.tool, test.arguments)))
+			response := authorized(t, test.who, "tools/call", test.tool, callParams(test.tool, test.arguments))
+			defer response.Body.Close()
+			if _, err := io.Copy(io.Discard, response.Body); err != nil {
+				t.Fatal(err)
+			}
+			call := test.server.pathOf(t, response.Header.Get("X-Amzn-Requestid"))
 			if got := [4]string{partsOf(call), call.Outcome, call.Ledger, call.Refusal}; got != test.path {
 				t.Errorf("got  %q\nwant %q", got, test.path)
 			}

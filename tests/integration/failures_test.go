@@ -86,9 +86,15 @@ func TestThrottledFunctionSaysThatNothingRan(t *testing.T) {
 	go func() { first <- call(t, fixtures.URL, "hold", arguments(started)) }()
 	eventually(t, "the first call to begin", func() bool { return exists(started) })
 	never := filepath.Join(dir, "never")
-	got := call(t, fixtures.URL, "hold", arguments(never))
+	response := post(t, fixtures.URL, "tools/call", "hold", callParams("hold", arguments(never)))
+	id := response.Header.Get("X-Amzn-Requestid")
+	got := decodeResult(t, readAnswer(t, response))
 	if !got.IsError || !strings.Contains(got.text(), "not started") {
 		t.Errorf("got %+v", got)
+	}
+	attempts := strings.Repeat(", hold TooManyRequestsException", 4)
+	if path := partsOf(fixtures.pathOf(t, id)); path != "gateway, dispatcher throttled"+attempts {
+		t.Errorf("the path of the refused call is %s", path)
 	}
 	if exists(never) {
 		t.Error("the refused call has run")
