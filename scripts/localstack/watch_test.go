@@ -261,7 +261,8 @@ func TestWatch(t *testing.T) {
 		a.answers("later", "later")
 		a.write("functions/moved/tool.json", toolJSON("renamed", "Comes later, for tests.", goFunction))
 		a.expect(Change{Live: []string{"renamed"}, Withdrawn: []string{"later"}})
-		if err := os.RemoveAll(filepath.Join(functions, "moved")); err != nil {
+		// At once, since a folder that is removed file by file may be seen with half of them.
+		if err := os.Rename(filepath.Join(functions, "moved"), filepath.Join(functions, ".gone")); err != nil {
 			t.Fatal(err)
 		}
 		a.expect(Change{Withdrawn: []string{"renamed"}})
@@ -326,8 +327,8 @@ func TestWatchKeepsWhatServesFromFaults(t *testing.T) {
 		a.answers("shout", "mended!")
 	})
 	a.run("one of two functions", func(t *testing.T) {
-		a.write("functions/ask/main.go", goTool(`nothing`))
 		a.write("functions/shout/main.go", goTool(`"loud"`))
+		a.write("functions/ask/main.go", goTool(`nothing`))
 		got := a.expect(Change{Live: []string{"shout"}})
 		for len(got.Faults) == 0 { // where they were taken for two changes
 			got = a.expect(Change{})
@@ -349,8 +350,8 @@ func TestWatchKeepsWhatServesFromFaults(t *testing.T) {
 	})
 	a.run("a contract", func(t *testing.T) {
 		good := toolJSON("shout", "Says a word loudly, for tests.", goFunction)
-		a.write("functions/shout/tool.json", strings.Replace(good, "low", "lwo", 1))
 		a.write("functions/shout/main.go", goTool(`"loudest"`))
+		a.write("functions/shout/tool.json", strings.Replace(good, "low", "lwo", 1))
 		got := a.expect(Change{Live: []string{"shout"}}) // by the contract from before
 		for len(got.Faults) == 0 {
 			got = a.expect(Change{})
@@ -460,8 +461,8 @@ func TestWatchLetsCallsEnd(t *testing.T) {
 	}
 	a := newAuthor(t, map[string]string{
 		"functions/slow/app.mjs": waiting("old"),
-		"functions/slow/tool.json": toolJSON("slow", "Waits, for tests.",
-			`"runtime":"nodejs","handler":"app.handler"`),
+		"functions/slow/tool.json": strings.Replace(toolJSON("slow", "Waits, for tests.",
+			`"runtime":"nodejs","handler":"app.handler"`), `"risk"`, `"execution":{"timeoutSeconds":600},"risk"`, 1),
 	})
 	var under sync.WaitGroup
 	under.Go(func() { a.answers("slow", "old") })
