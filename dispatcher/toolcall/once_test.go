@@ -295,7 +295,9 @@ func TestOutcomes(t *testing.T) {
 		"declared, no effect": {failure("refused"), nil, `{"n":2}`, 2, "released"},
 		"declared, unknown":   {failure("half_done"), nil, "half_done", 1, "recorded"},
 		"undeclared":          {failure("invented"), nil, "invented", 1, "recorded"},
-		"its own error":       {[]byte(`{"content":[{"type":"text","text":"no"}],"isError":true}`), nil, `"text":"no"`, 1, "recorded"},
+		"its own error": {
+			[]byte(`{"content":[{"type":"text","text":"no"}],"isError":true}`), nil, `"text":"no"`, 1, "recorded",
+		},
 		"breaks its contract": {[]byte(`{"content":[]}`), nil, "breaks its own contract", 1, "recorded"},
 		"not JSON":            {[]byte(`nonsense`), nil, "breaks its own contract", 1, "recorded"},
 		"asks for input":      {[]byte(`{"resultType":"input_required","requestState":"s"}`), nil, `{"n":2}`, 2, "released"},

@@ -72,8 +72,9 @@ func (c *Collector) Recent(n int) []Call {
 }
 
 // Subscribe returns a channel that gets each call when its answer has ended, and what to call when no more are wanted.
-// A call of which a part runs on comes once more, with the same id, when that has ended. The channel is closed when no
-// more are wanted, or with the Collector. Whoever reads too slowly misses calls.
+// A call of which a part runs on, or lacks the line that says how it ended, comes once more, with the same id, when that
+// is there. The channel is closed when no more are wanted, or with the Collector. Whoever reads too slowly misses
+// calls.
 func (c *Collector) Subscribe() (calls <-chan Call, stop func()) {
 	channel := make(chan Call, backlog)
 	c.mu.Lock()
@@ -191,7 +192,7 @@ func (c *Collector) Line(function, instance string, text []byte) (requestID stri
 		return ""
 	}
 	r.path.add(Line{Time: time.Now(), Source: function, Message: string(text)})
-	if facts.closes(r.path.id) {
+	if r.facts == nil && facts.closes(r.path.id) {
 		r.facts = &facts
 		c.settle(r.path)
 	}
@@ -253,10 +254,11 @@ func (c *Collector) path(id string) *path {
 // told a little later as it is then. The lock must be held.
 func (c *Collector) settle(p *path) {
 	switch {
-	case p.access == nil || p.final:
+	case p.access == nil || p.whole:
 	case p.complete():
+		p.whole = true
 		c.tell(p)
-	case p.timer == nil:
+	case p.timer == nil && !p.final:
 		p.timer = time.AfterFunc(linger, func() {
 			c.mu.Lock()
 			defer c.mu.Unlock()

@@ -299,6 +299,32 @@ func TestWhatRunsOn(t *testing.T) {
 	})
 }
 
+// A line that comes later than is waited for is told yet, once.
+func TestLateLines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t)
+		calls, stop := s.Subscribe()
+		s.invoke("d1", "dispatcher", "r", "sd")
+		s.begun("d1", "disp")
+		s.ended("d1", "")
+		s.answered("r", 200, "")
+		if got := <-calls; got.Outcome != "" {
+			t.Errorf("first %+v", got)
+		}
+		for range 2 {
+			s.Line("dispatcher", "disp", []byte(dispatched))
+		}
+		if got := <-calls; got.Outcome != "ok" {
+			t.Errorf("then %+v", got)
+		}
+		stop()
+		if _, open := <-calls; open {
+			t.Error("the call comes a third time")
+		}
+	})
+}
+
 // What is held is bounded, whatever comes.
 func TestBounds(t *testing.T) {
 	t.Parallel()

@@ -25,9 +25,10 @@ type path struct {
 	runs    []*run
 	lines   []Line
 	text    int // bytes of the lines
-	// final says that it was told and nothing of it runs any more; timer is there while its lines are waited for.
-	final bool
-	timer *time.Timer
+	// final says that it was told when nothing of it ran any more, and whole that nothing was missing, either; timer is
+	// there while its lines are waited for.
+	final, whole bool
+	timer        *time.Timer
 }
 
 // run is an invocation of a call.
