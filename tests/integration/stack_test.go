@@ -61,6 +61,7 @@ func run(m *testing.M) int {
 			Functions:  s.functions,
 			Principals: s.principals,
 			Dispatcher: counted,
+			Page:       true,
 			// Kept from run to run, so that only what changed is built again.
 			Data: dataOf(s.name),
 		})

@@ -2,8 +2,9 @@
 // JSON.
 //
 // Usage: page.mjs, with {"chromium", "page", "pictures", "steps"} on standard input: the program, the URL of the page,
-// a folder for pictures, and either "catalogue", with {"gate", "call"}: the path that slow_progress waits for and the
-// call that another client makes; or "sign in", with {"name", "password", "subject", "token"}.
+// a folder for pictures, and either "catalogue", with {"gate", "call", "forms"}: the path that slow_progress waits for,
+// the call that another client makes, and what is to be filled into forms, as {"schema", "value"}; or "sign in", with
+// {"name", "password", "subject", "token"}.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -142,6 +143,16 @@ async function catalogue() {
   await page.goto(plan.page);
   await says('live', '#calls-status');
   await until('the tools', () => document.querySelectorAll('#tools li').length > 20);
+
+  // Whatever the schema, what is written into a form comes out of it.
+  seen.forms = await page.evaluate(async (forms) => {
+    const { buildForm } = await import('/_patchbay/form.js');
+    return forms.map(({ schema, value }) => {
+      const form = buildForm(schema);
+      form.write(value);
+      return form.read().text;
+    });
+  }, plan.forms);
 
   // The server judges the arguments, and what it says stands at the field.
   await open('apply_defaults');
@@ -289,13 +300,17 @@ async function narrow() {
   }
 }
 
-// Answers the authorization server's pages until the page is there again with tools.
-async function follow() {
+// Signs in by a button: answers the authorization server's pages, if it has any, until the page is there anew with
+// tools.
+async function signInBy(button) {
+  await page.evaluate(() => (window.before = true));
+  await page.click(button);
   for (;;) {
-    const found = await until('a page', (home) => {
+    const next = (home) => {
       if (location.origin !== home) return document.querySelector('form') && 'form';
-      return document.querySelectorAll('#tools li').length > 0 && 'tools';
-    }, origin);
+      return !window.before && document.querySelectorAll('#tools li').length > 0 && 'tools';
+    };
+    const found = await until('a page', next, origin);
     if (found === 'tools') return;
     const asked = await page.$('input[type=password]');
     if (asked) {
@@ -312,9 +327,7 @@ async function signIn() {
   await page.goto(`${plan.page}#/emails.send_external`);
   await says('asks for an access token', 'main');
   await picture('no-token');
-  await page.click('main button.primary');
-  await until('the other page', (home) => location.origin !== home, origin);
-  await follow();
+  await signInBy('main button.primary');
   seen.tools = await page.$$eval('#tools a', (links) => links.map((link) => link.dataset.name));
 
   // A call that needs a scope more, after which what was typed is still there.
@@ -325,9 +338,7 @@ async function signIn() {
   seen.lacking = await call();
   seen.stepUp = await page.$eval('#result .notice', (notice) => notice.innerText);
   await picture('step-up');
-  await page.click('#result .notice button');
-  await until('the other page', (home) => location.origin !== home, origin);
-  await follow();
+  await signInBy('#result .notice button');
   await says('emails.send_external', 'main h2');
   seen.kept = await (await field('subject')).evaluate((one) => one.value);
   seen.address = page.url();
