@@ -12,18 +12,24 @@ import (
 	"patchbay/scripts/callpath"
 )
 
-// pathOf is what the stack tells of a request, by the id that its answer names.
-func (s *server) pathOf(t *testing.T, id string) callpath.Call {
+// pathOf is what the stack tells of a request, by the id that its answer names: once it is what is expected, or else
+// what it is in the end, since a line may come later than its answer.
+func (s *server) pathOf(t *testing.T, id string, expected func(callpath.Call) bool) callpath.Call {
 	t.Helper()
 	var found callpath.Call
-	eventually(t, "the path of "+id, func() bool {
+	for range 1000 {
 		recent := s.Calls().Recent(1000)
-		at := slices.IndexFunc(recent, func(c callpath.Call) bool { return c.RequestID == id })
-		if at >= 0 {
+		if at := slices.IndexFunc(recent, func(c callpath.Call) bool { return c.RequestID == id }); at >= 0 {
 			found = recent[at]
 		}
-		return at >= 0
-	})
+		if found.RequestID == id && expected(found) {
+			return found
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if found.RequestID != id {
+		t.Fatalf("the stack does not tell of %s", id)
+	}
 	return found
 }
 
@@ -96,16 +102,24 @@ func TestPathsOfCalls(t *testing.T) {
 			if _, err := io.Copy(io.Discard, response.Body); err != nil {
 				t.Fatal(err)
 			}
-			call := test.server.pathOf(t, response.Header.Get("X-Amzn-Requestid"))
-			if got := [4]string{partsOf(call), call.Outcome, call.Ledger, call.Refusal}; got != test.path {
+			path := func(call callpath.Call) [4]string {
+				return [4]string{partsOf(call), call.Outcome, call.Ledger, call.Refusal}
+			}
+			hasLogged := func(call callpath.Call) bool {
+				return slices.ContainsFunc(call.Lines, func(l callpath.Line) bool {
+					return l.Source == test.source && strings.Contains(l.Message, test.logged)
+				})
+			}
+			call := test.server.pathOf(t, response.Header.Get("X-Amzn-Requestid"), func(call callpath.Call) bool {
+				return path(call) == test.path && hasLogged(call)
+			})
+			if got := path(call); got != test.path {
 				t.Errorf("got  %q\nwant %q", got, test.path)
 			}
 			if call.Began.IsZero() || call.HTTPMethod != http.MethodPost || call.Path != "/mcp" {
 				t.Errorf("got %+v", call)
 			}
-			if !slices.ContainsFunc(call.Lines, func(l callpath.Line) bool {
-				return l.Source == test.source && strings.Contains(l.Message, test.logged)
-			}) {
+			if !hasLogged(call) {
 				t.Errorf("%s has not logged %s in %+v", test.source, test.logged, call.Lines)
 			}
 		})
