@@ -166,7 +166,7 @@ func (r *runner) callOnce(ctx context.Context, report *CaseReport, step Step) (m
 	report.called(took, len(answer.Result))
 	var refusal *mcpcall.Refusal
 	switch {
-	case errors.As(err, &refusal) && step.Expect.Refused == nil && lacksRights(refusal):
+	case errors.As(err, &refusal) && lacksRights(refusal) && !step.Expect.wantsDenial(refusal):
 		report.skip(fmt.Sprintf("this caller may not call %s: %s", step.Tool, refusal))
 		return answer, nil
 	case errors.As(err, &refusal):
@@ -184,6 +184,11 @@ func (r *runner) callOnce(ctx context.Context, report *CaseReport, step Step) (m
 func lacksRights(refusal *mcpcall.Refusal) bool {
 	return refusal.Challenge.Error == "insufficient_scope" ||
 		refusal.Challenge.Error == "insufficient_user_authentication"
+}
+
+// wantsDenial reports whether a step is about a refusal for lack of rights, rather than about what comes after it.
+func (e Expect) wantsDenial(refusal *mcpcall.Refusal) bool {
+	return e.Refused != nil && (e.Refused.Status == refusal.Status || len(compareRefusal(e, refusal)) == 0)
 }
 
 // person answers as a step says, and remembers what was asked.

@@ -198,6 +198,8 @@ func (t *toolCall) explain(tool string, err error) error {
 	switch {
 	case refusal.Code == codeCapability:
 		err = fmt.Errorf("%w; a person has to be asked: call it in a terminal, or confirm it by --yes", err)
+	case refusal.Challenge.Error == "insufficient_user_authentication":
+		err = fmt.Errorf("%w; a person has to sign in again for an access token in the variable %s", err, t.tokenEnv)
 	case refusal.Challenge.Scope != "":
 		err = fmt.Errorf("%w; get an access token with these scopes and put it into the variable %s", err, t.tokenEnv)
 	case refusal.RequestID != "":
