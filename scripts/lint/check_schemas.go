@@ -33,6 +33,11 @@ func schemaRules() []contract.Rule {
 			Why: "OpenAI's strict mode and Gemini refuse others, and hosts drop them. The dispatcher checks them all " +
 				"the same, so a model is refused for what it was not told.",
 			Source: openAIStrict + "; " + geminiSchema},
+		{ID: "keyword-unknown", Severity: warning,
+			What: "A schema's keywords are those of JSON Schema, or begin with x-.",
+			Why: `What is misspelt holds nobody to anything: with "requried" every parameter may be left out, and "maximun" is ` +
+				"no bound.",
+			Source: "JSON Schema 2020-12, core, section 6.5, https://json-schema.org/draft/2020-12/json-schema-core#section-6.5"},
 		{ID: "property-name", Severity: warning,
 			What: "A parameter's name has 1 to 64 of A-Z a-z 0-9 _, a letter or _ first.",
 			Why: "Anthropic's API refuses the whole request for one key with other characters, Gemini also " +
@@ -90,6 +95,9 @@ func checkSchemas(c *Catalogue) contract.Problems {
 		found = append(found, checkDepth(t, nodes)...)
 		for _, n := range nodes {
 			found = append(found, checkNode(t, n)...)
+		}
+		for _, n := range append(nodes, schemaNodes(t.Output, "/outputSchema")...) {
+			found = append(found, checkUnknown(t, n)...)
 		}
 		return append(found, checkOutput(t)...)
 	})
@@ -175,6 +183,32 @@ func checkKeywords(t *contract.Tool, n node) contract.Problems {
 	if len(n.list("items")) > 0 {
 		found = append(found, advise(t, "schema-keyword", child(n.pointer, "items"), refused["prefixItems"],
 			"not every model API takes a list of schemas for an array's elements"))
+	}
+	return found
+}
+
+// known are the keywords of JSON Schema 2020-12 and draft-07. Validators take all others for notes.
+var known = []string{"$anchor", "$comment", "$defs", "$dynamicAnchor", "$dynamicRef", "$id", "$ref", "$schema",
+	"$vocabulary", "additionalItems", "additionalProperties", "allOf", "anyOf", "const", "contains", "contentEncoding",
+	"contentMediaType", "contentSchema", "default", "definitions", "dependencies", "dependentRequired",
+	"dependentSchemas", "deprecated", "description", "else", "enum", "examples", "exclusiveMaximum", "exclusiveMinimum",
+	"format", "if", "items", "maxContains", "maxItems", "maxLength", "maxProperties", "maximum", "minContains",
+	"minItems", "minLength", "minProperties", "minimum", "multipleOf", "not", "oneOf", "pattern", "patternProperties",
+	"prefixItems", "properties", "propertyNames", "readOnly", "required", "then", "title", "type", "unevaluatedItems",
+	"unevaluatedProperties", "uniqueItems", "writeOnly"}
+
+func checkUnknown(t *contract.Tool, n node) contract.Problems {
+	var found contract.Problems
+	for _, keyword := range slices.Sorted(maps.Keys(n.keywords)) {
+		if slices.Contains(known, keyword) || strings.HasPrefix(keyword, "x-") {
+			continue
+		}
+		message := fmt.Sprintf("JSON Schema has no keyword %q", keyword)
+		if near := nearest.Name(keyword, known); near != "" {
+			message += fmt.Sprintf("; did you mean %q?", near)
+		}
+		found = append(found, advise(t, "keyword-unknown", child(n.pointer, keyword),
+			"keywords of JSON Schema, and notes of your own that begin with x-", message))
 	}
 	return found
 }
