@@ -46,9 +46,9 @@ func unprintable(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r
 
 // Lines is text as a line for each of its own, with indent before all but the first, so that none of them looks like
 // one of the program's. A carriage return ends a line like a line feed does, since Python's tracebacks in Lambda's logs
-// have it so; a tab is four blanks, since those of Go have tabs.
+// have it so, and their blanks that do not break are blanks; a tab is four, since those of Go have tabs.
 func Lines(text, indent string) string {
-	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", "    ").Replace(text)
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", "    ", "\u00a0", " ").Replace(text)
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		lines[i] = Line(line)

@@ -96,6 +96,9 @@ func TestWhatPrintsStays(t *testing.T) {
 	if got := Lines("goroutine 1\n\tmain.go\r\nend", "  "); got != "goroutine 1\n      main.go\n  end" {
 		t.Errorf("Lines gives %q", got)
 	}
+	if got := Lines("File\r\u00a0\u00a0if x", ""); got != "File\n  if x" {
+		t.Errorf("of a traceback, Lines gives %q", got)
+	}
 	if got := Word("0::sub:ada"); got != "0::sub:ada" {
 		t.Errorf("Word gives %s", got)
 	}
