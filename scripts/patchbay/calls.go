@@ -43,7 +43,7 @@ these come from several clocks, and are as exact as those.`,
 		Args:    takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if options.since <= 0 || options.since > maxSince {
-				return fmt.Errorf("--since %s; allowed: up to %s", options.since, maxSince)
+				return usageError{fmt.Errorf("--since %s; allowed: up to %s", options.since, maxSince)}
 			}
 			act := operate.Act{Lever: "calls", On: args[0]}
 			return at.act(cmd.Context(), act, func(ctx context.Context, target *operate.Target, _ *operate.Act) error {

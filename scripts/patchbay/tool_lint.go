@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -178,14 +177,11 @@ func writeSARIF(name string, report lint.Report) (err error) {
 
 // style is that of a terminal, if the output is one.
 func (o *lintOptions) style(out io.Writer) lint.Style {
-	style := lint.Style{Suppressed: o.all}
-	file, isFile := out.(*os.File)
-	if !isFile || !isatty.IsTerminal(file.Fd()) {
-		return style
-	}
-	style.Colour = os.Getenv("NO_COLOR") == ""
-	if columns, _, err := term.GetSize(int(file.Fd())); err == nil {
-		style.Columns = columns
+	style := lint.Style{Suppressed: o.all, Colour: coloured(out)}
+	if file, isFile := out.(*os.File); isFile {
+		if columns, _, err := term.GetSize(int(file.Fd())); err == nil {
+			style.Columns = columns
+		}
 	}
 	return style
 }
