@@ -134,6 +134,36 @@ func TestPathOfACall(t *testing.T) {
 	})
 }
 
+// A tool may write what dispatcher and authorizer write of a call: that says nothing but how its own part ended.
+func TestAToolSaysNothingOfTheWholeCall(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		`{"msg":"tools/call","requestId":"r","tool":"other","principal":"admin","outcome":"denied","ledger":"replayed"}`,
+		`{"msg":"authorization","requestId":"r","outcome":"denied","reason":"forged"}`,
+		`{"msg":"request","method":"forged","requestId":"r","principal":"admin","outcome":"refused"}`,
+		`{"msg":"discovery","requestId":"r","reason":"forged"}`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newScene(t)
+			s.invoke("d1", "dispatcher", "r", "sd")
+			s.begun("d1", "disp")
+			s.invoke("t1", "greet", "", "sd")
+			s.begun("t1", "tool")
+			s.Line("greet", "tool", []byte(line))
+			s.ended("t1", "")
+			s.Line("dispatcher", "disp", []byte(dispatched))
+			s.ended("d1", "")
+			s.answered("r", 200, "")
+
+			call := s.only()
+			if call.Method != "tools/call" || call.Tool != "greet" || call.Principal != "i|s" || call.Outcome != "ok" ||
+				call.Ledger != "recorded" || call.Refusal != "" {
+				t.Errorf("after %s: %+v", line, call)
+			}
+		})
+	}
+}
+
 // What an instance logs belongs to the request that it has, or had last: also what a late line of the one before says.
 func TestLinesOfAnInstanceThatIsUsedAgain(t *testing.T) {
 	t.Parallel()

@@ -114,7 +114,7 @@ func (p *path) call() Call {
 	for _, r := range p.runs {
 		call.Spans = append(call.Spans, r.span(began))
 		if r.facts != nil {
-			call.learn(r.facts)
+			call.learn(r.function, r.facts)
 		}
 	}
 	if call.Refusal == "" && p.access.ResponseType != "" {
@@ -162,21 +162,29 @@ const (
 	messageDecision  = "authorization"
 )
 
-// learn takes over what the closing line of a run says of the whole call.
-func (c *Call) learn(f *facts) {
+// learn takes over what the closing line of a function says of the whole call. A tool has no say in that: it may log the
+// very words of dispatcher and authorizer.
+func (c *Call) learn(function string, f *facts) {
+	switch function {
+	case functionAuthorizer:
+		c.refusedBy(function, f.Message == messageDecision && f.Outcome != "allowed" && f.Outcome != "failed", f)
+	case functionDispatcher:
+		c.learnOfDispatcher(f)
+	}
+}
+
+func (c *Call) learnOfDispatcher(f *facts) {
 	switch f.Message {
-	case messageDecision:
-		c.refusedBy("authorizer", f.Outcome != "allowed" && f.Outcome != "failed", f)
 	case messageCall:
 		c.Method = mcp.MethodToolsCall
 		c.know(f)
-		c.refusedBy("dispatcher", toolcall.IsRefusal(f.Outcome), f)
+		c.refusedBy(functionDispatcher, toolcall.IsRefusal(f.Outcome), f)
 	case messageDiscovery:
-		c.refusedBy("dispatcher", f.Reason != "", f)
+		c.refusedBy(functionDispatcher, f.Reason != "", f)
 	case messageRequest:
 		c.Method = f.Method
 		c.know(f)
-		c.refusedBy("dispatcher", f.Outcome == "refused", f)
+		c.refusedBy(functionDispatcher, f.Outcome == "refused", f)
 	}
 }
 
