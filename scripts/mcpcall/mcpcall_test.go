@@ -50,6 +50,25 @@ func serve(t *testing.T, options *mcp.StreamableHTTPOptions) string {
 	return gateway.URL
 }
 
+// A server may write for ever: what it says is given up before it fills the memory, and nothing waits for its end.
+func TestEndlessAnswers(t *testing.T) {
+	t.Parallel()
+	for kind, begin := range map[string]string{"application/json": " ", "text/event-stream": "data: "} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			_, err := io.WriteString(w, begin)
+			for more := strings.Repeat(" ", 1<<20); err == nil; {
+				_, err = io.WriteString(w, more)
+			}
+		}))
+		_, err := Connect(t.Context(), Options{URL: server.URL})
+		if err == nil || !strings.Contains(err.Error(), "no more is read") {
+			t.Errorf("%s without an end: %v", kind, err)
+		}
+		server.Close()
+	}
+}
+
 func text(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }

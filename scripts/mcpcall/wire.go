@@ -63,6 +63,8 @@ type exchange struct {
 	body    []byte
 	message message
 	reports int
+	// fault is why the answer was not read to its end; nil where it was.
+	fault error
 }
 
 // message is a JSON-RPC message from a server.
@@ -94,20 +96,36 @@ func (x *exchange) begin(response *http.Response) error {
 	}
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if err == nil && kind == "text/event-stream" {
-		response.Body = &tee{ReadCloser: response.Body, see: (&events{see: x.take}).write}
+		stream := &events{see: x.take}
+		response.Body = &tee{ReadCloser: response.Body, see: func(part []byte) error {
+			if !stream.write(part) {
+				return x.tooLarge("an event of the answer")
+			}
+			return nil
+		}}
 		return nil
 	}
 	whole := &bytes.Buffer{}
 	response.Body = &tee{
 		ReadCloser: response.Body,
-		see: func(part []byte) {
-			if whole.Len()+len(part) <= maxKept {
-				whole.Write(part)
+		see: func(part []byte) error {
+			if whole.Len()+len(part) > maxKept {
+				return x.tooLarge("the answer")
 			}
+			whole.Write(part)
+			return nil
 		},
 		end: func() { x.take(whole.Bytes()) },
 	}
 	return nil
+}
+
+// tooLarge ends an answer that would take all memory: the SDK reads on for as long as a server writes.
+func (x *exchange) tooLarge(what string) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.fault = fmt.Errorf("%s has more than %d bytes; no more is read", what, maxKept)
+	return x.fault
 }
 
 // refused keeps the body of a refusal, which the SDK drops when it is no JSON-RPC.
@@ -161,6 +179,9 @@ func (x *exchange) report(params json.RawMessage) {
 func (x *exchange) refusal(err error) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.fault != nil {
+		return x.fault
+	}
 	isError := x.status != 0 && (x.status < 200 || x.status > 299)
 	if x.message.Error == nil && !isError {
 		return plain(err)
@@ -188,10 +209,10 @@ func plain(err error) error {
 	return err
 }
 
-// tee lets see look at what is read, and end know when there is no more.
+// tee lets see look at what is read, and end know when there is no more. An error of see ends the reading.
 type tee struct {
 	io.ReadCloser
-	see func([]byte)
+	see func([]byte) error
 	end func()
 }
 
@@ -199,7 +220,9 @@ type tee struct {
 func (t *tee) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	if n > 0 {
-		t.see(p[:n])
+		if err := t.see(p[:n]); err != nil {
+			return 0, err
+		}
 	}
 	if errors.Is(err, io.EOF) && t.end != nil {
 		t.end()
@@ -215,36 +238,44 @@ type events struct {
 	data bytes.Buffer
 }
 
-func (e *events) write(part []byte) {
+// write reports whether the stream goes on: it does not after a line or an event that is too large to be kept.
+func (e *events) write(part []byte) bool {
 	for len(part) > 0 {
 		line, rest, ended := bytes.Cut(part, []byte{'\n'})
 		if e.line.Len()+len(line) > maxKept {
-			return
+			return false
 		}
 		e.line.Write(line)
 		if !ended {
-			return
+			return true
 		}
-		e.endLine(bytes.TrimSuffix(e.line.Bytes(), []byte{'\r'}))
+		if !e.endLine(bytes.TrimSuffix(e.line.Bytes(), []byte{'\r'})) {
+			return false
+		}
 		e.line.Reset()
 		part = rest
 	}
+	return true
 }
 
-func (e *events) endLine(line []byte) {
+func (e *events) endLine(line []byte) bool {
 	if len(line) == 0 {
 		if e.data.Len() > 0 {
 			e.see(e.data.Bytes())
 		}
 		e.data.Reset()
-		return
+		return true
 	}
 	value, found := bytes.CutPrefix(line, []byte("data:"))
-	if !found || e.data.Len()+len(value) > maxKept {
-		return
+	if !found {
+		return true
+	}
+	if e.data.Len()+len(value) > maxKept {
+		return false
 	}
 	if e.data.Len() > 0 {
 		e.data.WriteByte('\n')
 	}
 	e.data.Write(bytes.TrimPrefix(value, []byte{' '}))
+	return true
 }
