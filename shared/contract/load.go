@@ -44,7 +44,7 @@ func (l *loader) display(name string) string {
 }
 
 func (l *loader) read(name string) ([]byte, bool) {
-	data, err := os.ReadFile(filepath.Join(l.dir, name))
+	data, err := readRegular(filepath.Join(l.dir, name))
 	switch {
 	case err == nil:
 		return data, true
@@ -54,6 +54,24 @@ func (l *loader) read(name string) ([]byte, bool) {
 		l.report(name, "file-unreadable", "", fmt.Sprintf("reading the file: %v", pathless(err)))
 	}
 	return nil, false
+}
+
+// maxFile is the largest file that is read, in bytes: many times what the bounds of schemas leave room for.
+const maxFile = 16 << 20
+
+// readRegular reads a regular file, or one that a link leads to: pipes and devices may have no end.
+func readRegular(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() && !info.IsDir() { // that it is a folder, the system says
+		return nil, errors.New("it is no regular file")
+	}
+	if info.Size() > maxFile {
+		return nil, fmt.Errorf("it has %d bytes; allowed: at most %d", info.Size(), maxFile)
+	}
+	return os.ReadFile(path)
 }
 
 // pathless drops the path from an error about a file, since problems name the file in their own way.

@@ -120,6 +120,28 @@ func TestLoadDirOfNothing(t *testing.T) {
 	}
 }
 
+// A link may lead to a device that never ends, and a file may be what no contract is.
+func TestLoadDirOfFilesWithoutAnEnd(t *testing.T) {
+	t.Parallel()
+	dir := writeTree(t, map[string]string{"server.json": someServer, "large/tool.json": ""})
+	if err := os.Truncate(filepath.Join(dir, "large", "tool.json"), maxFile+1); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "endless"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/zero", filepath.Join(dir, "endless", "tool.json")); err != nil {
+		t.Fatal(err)
+	}
+	set, problems := LoadDir(dir)
+	name := filepath.Base(dir)
+	want := name + "/endless/tool.json: reading the file: it is no regular file [file-unreadable]\n" +
+		name + "/large/tool.json: reading the file: it has 16777217 bytes; allowed: at most 16777216 [file-unreadable]"
+	if set != nil || problems.Error() != want {
+		t.Errorf("LoadDir = %v and\n%s\nwant\n%s", set, problems.Error(), want)
+	}
+}
+
 func TestLoadDirWithoutTools(t *testing.T) {
 	t.Parallel()
 	set, problems := LoadDir(writeTree(t, map[string]string{"server.json": someServer}))
