@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
@@ -375,11 +376,20 @@ func TestVersions(t *testing.T) {
 		t.Error("the deployment ended an instance of the version before")
 	}
 
+	ended, err := h.Ended(first)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := h.Remove("careless", "1"); err != nil {
 		t.Fatal(err)
 	}
+	select {
+	case <-ended:
+		t.Error("the removed version is said to have ended while it has an invocation in flight")
+	default:
+	}
 	var unknown *types.ResourceNotFoundException
-	_, err := h.client.Invoke(t.Context(), &lambda.InvokeInput{FunctionName: aws.String(first)})
+	_, err = h.client.Invoke(t.Context(), &lambda.InvokeInput{FunctionName: aws.String(first)})
 	if !errors.As(err, &unknown) {
 		t.Errorf("the removed version answered %v", err)
 	}
@@ -387,7 +397,17 @@ func TestVersions(t *testing.T) {
 	if result := <-held; result["pid"] == nil {
 		t.Errorf("the removal broke an invocation in flight: %v", result)
 	}
-	eventually(t, "the removed version's instances have ended", func() bool { return !alive(oldPID) })
+	select {
+	case <-ended:
+	case <-time.After(2 * time.Minute):
+		t.Fatal("the removed version's instances do not end")
+	}
+	if alive(oldPID) {
+		t.Error("an instance of the removed version lives on")
+	}
+	if _, err := h.Ended(first); !errors.As(err, new(*Error)) {
+		t.Errorf("waiting for the end of a version that is not there: %v", err)
+	}
 	if third := h.deploy("careless", Function{}); third != arn+"3" {
 		t.Errorf("the third deployment is %s", third)
 	}

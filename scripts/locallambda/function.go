@@ -115,9 +115,12 @@ type function struct {
 // version is one deployment of a function. Its code and configuration never change.
 type version struct {
 	Function
-	function  *function
-	number    string
-	removed   bool
+	function *function
+	number   string
+	removed  bool
+	// ended is closed when the version was removed and has no instance left, which over says.
+	ended     chan struct{}
+	over      bool
 	finishing int
 	// idle is a stack: the instance used last is used first, so that the others stay unused.
 	idle []*instance
@@ -160,7 +163,7 @@ func (s *Service) function(name string) *function {
 
 func (f *function) publish(spec Function) *version {
 	f.last++
-	f.latest = &version{Function: spec, function: f, number: strconv.Itoa(f.last)}
+	f.latest = &version{Function: spec, function: f, number: strconv.Itoa(f.last), ended: make(chan struct{})}
 	f.versions[f.latest.number] = f.latest
 	return f.latest
 }
@@ -202,7 +205,38 @@ func (s *Service) Remove(name, number string) error {
 		in.kill("")
 	}
 	v.idle = nil
+	s.endIfOver(v)
 	return nil
+}
+
+// Ended returns a channel that is closed when the version that the ARN names was removed and its last instance has
+// ended: nothing reads its files any more. The error is a *Error when there is no such version.
+func (s *Service) Ended(arn string) (<-chan struct{}, error) {
+	to, err := parseTarget(arn, "")
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, err := s.find(to.name, to.qualifier)
+	if err != nil {
+		return nil, err
+	}
+	return v.ended, nil
+}
+
+// endIfOver tells who waits for the end of a version, once that has come. The lock must be held.
+func (s *Service) endIfOver(v *version) {
+	if !v.removed || v.over {
+		return
+	}
+	for in := range s.instances {
+		if in.version == v {
+			return
+		}
+	}
+	v.over = true
+	close(v.ended)
 }
 
 func (f *function) newest() *version {

@@ -192,4 +192,5 @@ func (s *Service) lost(in *instance) {
 		s.leave(v.function)
 	}
 	in.state = ending
+	s.endIfOver(v)
 }

@@ -81,13 +81,19 @@ func (d *deployment) prepare(function locallambda.Function) (*served, error) {
 	return v, err
 }
 
-// retire removes a version; its calls in flight go on to their end.
+// retire removes a version; its calls in flight go on to their end, and its folder stays for as long, since a function
+// may read it at any time.
 func (d *deployment) retire(v *served) {
 	// A version that is gone already is what is wanted, and a folder that stays is removed at the next start.
+	ended, err := d.lambda.Ended(v.arn)
 	_ = d.lambda.Remove(v.function.Name, v.number())
-	if v.dir != "" {
-		_ = os.RemoveAll(v.dir)
+	if err != nil || v.dir == "" {
+		return
 	}
+	go func() {
+		<-ended
+		_ = os.RemoveAll(v.dir)
+	}()
 }
 
 // front deploys the functions before all tools, which the gateway calls by their aliases.
