@@ -72,8 +72,8 @@ func (c *Collector) Recent(n int) []Call {
 }
 
 // Subscribe returns a channel that gets each call when its answer has ended, and what to call when no more are wanted.
-// A call of which a part runs on, or lacks the line that says how it ended, comes once more, with the same id, when that
-// is there. The channel is closed when no more are wanted, or with the Collector. Whoever reads too slowly misses
+// A call of which a part runs on, or lacks the line that says how it ended, comes once more, with the same id, when
+// that is there. The channel is closed when no more are wanted, or with the Collector. Whoever reads too slowly misses
 // calls.
 func (c *Collector) Subscribe() (calls <-chan Call, stop func()) {
 	channel := make(chan Call, backlog)

@@ -162,8 +162,8 @@ const (
 	messageDecision  = "authorization"
 )
 
-// learn takes over what the closing line of a function says of the whole call. A tool has no say in that: it may log the
-// very words of dispatcher and authorizer.
+// learn takes over what the closing line of a function says of the whole call. A tool has no say in that: it may log
+// the very words of dispatcher and authorizer.
 func (c *Call) learn(function string, f *facts) {
 	switch function {
 	case functionAuthorizer:
