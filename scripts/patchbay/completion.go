@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -26,8 +28,8 @@ needs the package bash-completion.`
 	}
 }
 
-// completeTools completes the folders of tools, which are most tools' names, from the functions folder that flagName
-// names, else that of the module.
+// completeTools completes the names of tools, as their contracts in the functions folder have them, which flagName
+// names, else the module. A contract that cannot be read stands under its folder's name.
 func completeTools(root *string, flagName string) cobra.CompletionFunc {
 	return func(command *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		folder := ""
@@ -47,10 +49,21 @@ func completeTools(root *string, flagName string) cobra.CompletionFunc {
 		}
 		var names []cobra.Completion
 		for _, file := range contracts {
-			if name := filepath.Base(filepath.Dir(file)); !slices.Contains(args, name) {
+			if name := toolName(file); !slices.Contains(args, name) {
 				names = append(names, name)
 			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+func toolName(contractFile string) string {
+	var tool struct {
+		Name string `json:"name"`
+	}
+	text, err := os.ReadFile(contractFile)
+	if err != nil || json.Unmarshal(text, &tool) != nil || tool.Name == "" {
+		return filepath.Base(filepath.Dir(contractFile))
+	}
+	return tool.Name
 }

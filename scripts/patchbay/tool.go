@@ -37,6 +37,8 @@ func disableCommand(at *where, use, short string, disabled bool) *cobra.Command 
 		Short:   short,
 		Example: "  patchbay tool " + use + " get_weather --deployment shop-prod",
 		Args:    takes(1, 1),
+		// Of a deployment's tools, those that are in this module's folder, too.
+		ValidArgsFunction: completeFirst(completeTools(&at.root, "functions")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			act := operate.Act{Lever: "tool " + use, On: args[0]}
 			return at.act(cmd.Context(), act, func(ctx context.Context, target *operate.Target, _ *operate.Act) error {

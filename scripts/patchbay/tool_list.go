@@ -48,6 +48,7 @@ are near those of other models, but not theirs.`,
 	flags.StringVar(&list.functions, "functions", "", "list the contracts of this folder instead of a catalogue")
 	flags.StringVar(&list.category, "category", "", "only tools of this category")
 	flags.StringVar(&list.risk, "risk", "", "only tools of this risk: "+strings.Join(risks(), ", "))
+	complete(command, "risk", risks())
 	flags.BoolVar(&list.asJSON, "json", false, "write JSON")
 	command.MarkFlagsMutuallyExclusive("functions", "deployment")
 	return command

@@ -111,13 +111,15 @@ func TestCompletionScripts(t *testing.T) {
 	}
 }
 
-// What a shell is told of tools is what the functions folder has, less what the line names already.
+// What a shell is told of tools is what the functions folder has, by the names that calls take, less what the line
+// names already.
 func TestToolNamesAreCompleted(t *testing.T) {
 	t.Parallel()
 	root := "../.."
 	names, _ := completeTools(&root, "functions")(&cobra.Command{}, []string{"execute_sql"}, "")
 	all := strings.Join(names, " ")
-	if !strings.Contains(all, "get_weather") || strings.Contains(all, "execute_sql") {
+	if !strings.Contains(all, "get_weather") || !strings.Contains(all, "emails.bulk_send") ||
+		strings.Contains(all, "execute_sql") {
 		t.Errorf("completed: %s", all)
 	}
 }
