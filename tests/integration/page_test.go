@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
@@ -51,6 +52,11 @@ type pageReport struct {
 	Picture   int
 	Other     string
 	OtherPath []string
+
+	// Fault is what the page says of a fault that was saved, Note what it says of what is live, Fields the fields before
+	// and after.
+	Fault, Note string
+	Fields      [][]string
 
 	// Tools are those that the page lists after signing in, Pasted those with a token that was pasted.
 	Tools, Pasted                          []string
@@ -291,5 +297,53 @@ func (r *pageReport) checkSignIn(t *testing.T, s *server, prefix, subject string
 	if !strings.Contains(r.Confirmation, "subject: "+subject) || r.Sent != "ok" ||
 		!strings.Contains(string(r.Result), "messageId") || !strings.Contains(r.Ledger, "recorded") {
 		t.Errorf("confirming %s: %s, %s; %s", r.Confirmation, r.Sent, r.Result, r.Ledger)
+	}
+}
+
+// What is saved while the stack watches is told on the page: what is wrong, until it is mended, and then the new form,
+// without a reload.
+func TestLocalPageWhileWatching(t *testing.T) {
+	functions := filepath.Join(root, ".patchbay", "integration", "page-watch-functions")
+	if err := os.RemoveAll(functions); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(functions, os.DirFS("small")); err != nil {
+		t.Fatal(err)
+	}
+	code, contract := filepath.Join(functions, "greet", "main.go"), filepath.Join(functions, "greet", "tool.json")
+	s, err := start(t.Context(), localstack.Options{
+		Functions: functions, Data: dataOf("page-watch"), Page: true, Watch: func(localstack.Change) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	read := func(file, old, new string) map[string]string {
+		data, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(data), old) {
+			t.Fatalf("%s, %v, lacks %q", file, err, old)
+		}
+		path, err := filepath.Abs(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return map[string]string{"file": path, "text": strings.Replace(string(data), old, new, 1)}
+	}
+	seen := usePage(t, s, "page-watch", map[string]any{
+		"steps": "save", "tool": "greet", "saves": []any{
+			read(code, `"Hello, "`, `nonsense`),
+			read(code, `"Hello, "`, `"Welcome, "`),
+			read(contract, `"properties": {`, `"properties": {"loudly": {"type": "boolean", "description": "Whether to shout."},`),
+		},
+	})
+	if !strings.Contains(seen.Fault, "what was there before serves on") || !strings.Contains(seen.Fault, "main.go:14") ||
+		!strings.Contains(seen.Fault, "nonsense") {
+		t.Errorf("the fault is told as %q", seen.Fault)
+	}
+	if !strings.Contains(seen.Note, "greet") || !reflect.DeepEqual(seen.Fields, [][]string{{"name"}, {"loudly", "name"}}) {
+		t.Errorf("when it is mended the page says %q, and has the fields %v", seen.Note, seen.Fields)
+	}
+	if seen.Called != "ok" || seen.Echo != "Welcome, world!" {
+		t.Errorf("the call: %s, %s", seen.Called, seen.Echo)
 	}
 }

@@ -4,7 +4,7 @@
 // Usage: page.mjs, with {"chromium", "page", "pictures", "steps"} on standard input: the program, the URL of the page,
 // a folder for pictures, and either "catalogue", with {"gate", "call", "forms"}: the path that slow_progress waits for,
 // the call that another client makes, and what is to be filled into forms, as {"schema", "value"}; or "sign in", with
-// {"name", "password", "subject", "token"}.
+// {"name", "password", "subject", "token"}; or "save", with {"tool", "saves"}: what is saved in turn to which files.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -363,8 +363,32 @@ async function signIn() {
   seen.pasted = await page.$$eval('#tools a', (links) => links.map((link) => link.dataset.name));
 }
 
+// Saves a fault, then code and contract without it, and calls the tool.
+async function save() {
+  await page.goto(`${plan.page}#/${plan.tool}`);
+  await says(plan.tool, 'main h2');
+  await says('live', '#calls-status');
+  seen.fields = [await page.$$eval('main .field .name', (names) => names.map((name) => name.textContent))];
+  const [fault, ...mended] = plan.saves;
+  await writeFile(fault.file, fault.text);
+  seen.fault = await until('the fault', () => document.querySelector('#faults .fault')?.innerText);
+  await picture('fault');
+  await page.reload();
+  await says(plan.tool, '#faults');
+  for (const { file, text: written } of mended) await writeFile(file, written);
+  await until('the new one', (names) => {
+    const now = [...document.querySelectorAll('main .field .name')].map((name) => name.textContent);
+    return now.join() !== names && !document.querySelector('#faults .fault');
+  }, seen.fields[0].join());
+  seen.note = await page.$eval('#note', (note) => note.textContent);
+  await picture('live');
+  seen.fields.push(await page.$$eval('main .field .name', (names) => names.map((name) => name.textContent)));
+  seen.called = await call();
+  seen.echo = await content();
+}
+
 try {
-  await { catalogue, 'sign in': signIn }[plan.steps]();
+  await { catalogue, 'sign in': signIn, save }[plan.steps]();
 } catch (error) {
   await picture('failed');
   console.error(await page.evaluate(() => document.body.innerText), JSON.stringify(seen));
