@@ -249,7 +249,7 @@ func TestStartErrors(t *testing.T) {
 		options Options
 		want    string
 	}{
-		{"no packages", Options{NodeModules: t.TempDir()}, "run npm ci"},
+		{"no packages", Options{NodeModules: t.TempDir()}, "run go tool patchbay install"},
 		{"port in use", Options{Addr: busy.Addr().String()}, "address already in use"},
 		{"no port", Options{Addr: "localhost"}, "allowed: HOST:PORT"},
 		{"bad port", Options{Addr: "localhost:http"}, `port "http"; allowed: 0 to 65535`},
