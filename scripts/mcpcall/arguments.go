@@ -52,6 +52,11 @@ func Has(tool *mcp.Tool, parameter string) bool {
 	return has
 }
 
+// written is how a value of a type may look in a command.
+var written = map[string]string{
+	"array": `'["a","b"]'`, "boolean": "true", "integer": "5", "null": "null", "number": "2.5", "object": `'{"a":1}'`,
+}
+
 // Arguments adds arguments to an object, with the types that the tool's schema has for them: what may be a number, a
 // boolean, a list or an object is read as JSON, all else is text. Whether the values are right is for the server to
 // say.
@@ -103,8 +108,8 @@ func (p parameters) read(tool string, argument Argument) (json.RawMessage, error
 	types := typesOf(property)
 	isJSON := json.Valid([]byte(argument.Value))
 	if !isJSON && len(types) > 0 && !slices.Contains(types, "string") {
-		return nil, fmt.Errorf("%s=%s: %s of %s is of type %s and is written as JSON", argument.Name, argument.Value,
-			argument.Name, tool, strings.Join(types, " or "))
+		return nil, fmt.Errorf("%[1]s=%[2]s: %[1]s of %[3]s is of type %[4]s; allowed: JSON of it, as in %[1]s=%[5]s",
+			argument.Name, argument.Value, tool, strings.Join(types, " or "), written[types[0]])
 	}
 	if isJSON && fits(types, argument.Value) {
 		return json.RawMessage(argument.Value), nil

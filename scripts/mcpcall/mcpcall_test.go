@@ -267,7 +267,8 @@ func TestArguments(t *testing.T) {
 		"any=x": `{"any":"x"}`, "to=a": `{"to":"a"}`, `to=["a"]`: `{"to":["a"]}`, `box={"a":1}`: `{"box":{"a":1}}`,
 		"zip=a=b": `{"zip":"a=b"}`,
 		// What is wrong is said here only where it could not be sent.
-		"limit=many": "is of type integer", "limt=5": "did you mean limit?", "nothing=5": "allowed: any, box, limit",
+		"limit=many": "limit of search is of type integer; allowed: JSON of it, as in limit=5",
+		"limt=5": "did you mean limit?", "nothing=5": "allowed: any, box, limit",
 	} {
 		argument, err := ParseArgument(given)
 		if err != nil {
