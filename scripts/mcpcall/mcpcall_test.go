@@ -268,7 +268,7 @@ func TestArguments(t *testing.T) {
 		"zip=a=b": `{"zip":"a=b"}`,
 		// What is wrong is said here only where it could not be sent.
 		"limit=many": "limit of search is of type integer; allowed: JSON of it, as in limit=5",
-		"limt=5": "did you mean limit?", "nothing=5": "allowed: any, box, limit",
+		"limt=5":     "did you mean limit?", "nothing=5": "allowed: any, box, limit",
 	} {
 		argument, err := ParseArgument(given)
 		if err != nil {
