@@ -52,7 +52,7 @@ func (c *callers) apply(options *localstack.Options) (err error) {
 		}
 	}
 	if len(given) > 1 {
-		return errors.New("--auth, --authorization and --principals each say who may call; give one of them")
+		return usageError{errors.New("--auth, --authorization and --principals each say who may call; give one of them")}
 	}
 	switch {
 	case c.auth != "":

@@ -18,6 +18,7 @@ import (
 	"patchbay/scripts/localstack"
 	"patchbay/scripts/operate"
 	"patchbay/scripts/printable"
+	"patchbay/scripts/scaffold"
 	"patchbay/shared/contract"
 )
 
@@ -47,18 +48,11 @@ are near those of other models, but not theirs.`,
 	flags := command.Flags()
 	flags.StringVar(&list.functions, "functions", "", "list the contracts of this folder instead of a catalogue")
 	flags.StringVar(&list.category, "category", "", "only tools of this category")
-	flags.StringVar(&list.risk, "risk", "", "only tools of this risk: "+strings.Join(risks(), ", "))
-	complete(command, "risk", risks())
+	flags.StringVar(&list.risk, "risk", "", "only tools of this risk: "+strings.Join(scaffold.Risks, ", "))
+	complete(command, "risk", scaffold.Risks)
 	flags.BoolVar(&list.asJSON, "json", false, "write JSON")
 	command.MarkFlagsMutuallyExclusive("functions", "deployment")
 	return command
-}
-
-func risks() []string {
-	return []string{
-		string(contract.RiskLow), string(contract.RiskMedium), string(contract.RiskHigh), string(contract.RiskCritical),
-		string(contract.RiskForbidden),
-	}
 }
 
 // shownTools is what is listed.
@@ -93,8 +87,8 @@ type shownTool struct {
 }
 
 func (l *toolList) run(cmd *cobra.Command) error {
-	if l.risk != "" && !slices.Contains(risks(), l.risk) {
-		return usageError{fmt.Errorf("--risk %s is none; allowed: %s", l.risk, strings.Join(risks(), ", "))}
+	if l.risk != "" && !slices.Contains(scaffold.Risks, l.risk) {
+		return usageError{fmt.Errorf("--risk %s is none; allowed: %s", l.risk, strings.Join(scaffold.Risks, ", "))}
 	}
 	shown, err := l.read(cmd)
 	if err != nil {
