@@ -167,6 +167,7 @@ const (
 func (c *Call) learn(function string, f *facts) {
 	switch function {
 	case functionAuthorizer:
+		c.Tool = f.Tool // the dispatcher says it again, but not of a request that ends here
 		c.refusedBy(function, f.Message == messageDecision && f.Outcome != "allowed" && f.Outcome != "failed", f)
 	case functionDispatcher:
 		c.learnOfDispatcher(f)

@@ -288,8 +288,8 @@ func (r *pageReport) checkSignIn(t *testing.T, s *server, prefix, subject string
 	if !slices.Contains(r.Tools, lacking) || slices.Contains(r.Tools, hidden) || !slices.Contains(r.Pasted, lacking) {
 		t.Errorf("signed in the page lists %v, by the token %v", r.Tools, r.Pasted)
 	}
-	if !strings.HasPrefix(r.Lacking, "error ") || !strings.Contains(r.StepUp, prefix+"emails:send") {
-		t.Errorf("without the scope: %s, %s", r.Lacking, r.StepUp)
+	if !strings.HasPrefix(r.Lacking, "error ") || !strings.Contains(r.StepUp, prefix+"emails:send") || r.Other != lacking {
+		t.Errorf("without the scope: %s, %s; the newest call is of %q", r.Lacking, r.StepUp, r.Other)
 	}
 	if r.Kept != subject || r.Address != s.PageURL()+"#/"+lacking {
 		t.Errorf("after signing in again the subject is %q at %s", r.Kept, r.Address)

@@ -6,15 +6,14 @@ import { buildForm } from './form.js';
 // Puts each request to the person and returns the responses by their keys; undefined when the person left one that
 // has no answer to say so with.
 export async function ask(requests, { server, tool }) {
-  const responses = {};
-  for (const [key, request] of Object.entries(requests)) {
-    const question = questions[request.method];
-    if (!question) throw new Error(`The server asks for ${request.method}, which this page cannot answer.`);
-    const answer = await put(question(request.params ?? {}), server, tool);
+  const responses = [];
+  for (const [key, { method, params = {} }] of Object.entries(requests)) {
+    if (!Object.hasOwn(questions, method)) throw new Error(`The page cannot answer ${method}, which the server asks.`);
+    const answer = await put(questions[method](params), server, tool);
     if (answer === undefined) return undefined;
-    responses[key] = answer;
+    responses.push([key, answer]);
   }
-  return responses;
+  return Object.fromEntries(responses);
 }
 
 const questions = {

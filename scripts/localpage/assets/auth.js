@@ -47,6 +47,7 @@ export async function signIn(endpoint, challenge, { another = false } = {}) {
   };
   keep(flowKey, flow);
   const address = new URL(server.authorization_endpoint);
+  if (!/^https?:$/.test(address.protocol)) throw new Error(`${server.issuer} is at no address of the web.`);
   const parameters = {
     response_type: 'code',
     client_id: client,

@@ -22,9 +22,15 @@ export function el(tag, properties = {}, ...children) {
 
 export const $ = (id) => document.getElementById(id);
 
+const colourful = 200_000; // more characters than this in colours make a browser slow
+
 // A JSON text in lines and colours.
 export function json(text) {
   const code = el('pre', { class: 'json', tabindex: '0' });
+  if (text.length > colourful) {
+    code.textContent = text;
+    return code;
+  }
   for (const [kind, part] of pretty(text)) {
     code.append(kind === 'space' || kind === 'mark' ? part : el('span', { class: `json-${kind}`, text: part }));
   }

@@ -117,7 +117,7 @@ function kindOf(schema, context) {
     return plain && context.depth < deepest ? 'list' : 'json';
   }
   if (types.length !== 1) return 'json';
-  if (types[0] !== 'object') return types[0];
+  if (types[0] !== 'object') return Object.hasOwn(builders, types[0]) ? types[0] : 'json';
   const named = Object.keys(schema.properties ?? {}).length > 0;
   return named && context.depth < deepest ? 'object' : 'json';
 }

@@ -64,7 +64,8 @@ function checkMirror(node, path, reachable, found) {
 function mirrorHeaders(schema, argumentsText) {
   const headers = {};
   for (const { path, header } of mirrored(schema)) {
-    const value = path.reduce((at, name) => at?.[name], JSON.parse(argumentsText));
+    const inside = (at, name) => (typeof at === 'object' && at && Object.hasOwn(at, name) ? at[name] : undefined);
+    const value = path.reduce(inside, JSON.parse(argumentsText));
     if (value !== undefined && value !== null && typeof value !== 'object') {
       headers[`Mcp-Param-${header}`] = encodeHeader(String(value));
     }

@@ -35,12 +35,14 @@ export function failures({ message }) {
 // The result of the last of a call's exchanges, with all of them underneath.
 export function show(answers) {
   const answer = answers.at(-1);
+  const raw = el('details', { class: 'raw' }, el('summary', { text: 'Requests and responses' }));
+  raw.addEventListener('toggle', () => raw.append(...answers.map(wire)), { once: true });
   return el(
     'div',
     { class: 'answer' },
     heading(answer, answers.length),
     el('div', { class: 'content' }, body(answer)),
-    el('details', { class: 'raw' }, el('summary', { text: 'Requests and responses' }), answers.map(wire)),
+    raw,
   );
 }
 
@@ -81,7 +83,7 @@ function dataOf(whole) {
 
 const pictures = /^image\/(png|jpeg|gif|webp|avif|svg\+xml)$/;
 
-const showBlock = (block) => (kinds[block.type] ?? other)(block);
+const showBlock = (block) => (Object.hasOwn(kinds, block.type) ? kinds[block.type] : other)(block);
 
 const kinds = {
   text: ({ text }) => (/^\s*[[{]/.test(text) && isJSON(text) ? json(text) : el('pre', { class: 'text', text })),

@@ -92,11 +92,12 @@ async function call(keys = 'Control+Enter') {
 
 const verdict = () => until('a result', () => document.querySelector('.verdict strong')?.textContent);
 const content = () => page.$eval('#result .content', (element) => element.innerText);
-const sent = () =>
-  page.evaluate(() => {
+const wires = (part) =>
+  until('the wire', (selector) => {
     document.querySelector('#result details.raw:last-of-type').open = true;
-    return [...document.querySelectorAll('.wire')].map((one) => one.querySelector('.json').innerText);
-  });
+    const found = [...document.querySelectorAll(`.wire ${selector}`)].map((one) => one.innerText);
+    return found.length && found;
+  }, part);
 
 const question = () => until('a question', () => document.querySelector('dialog.ask')?.innerText);
 
@@ -181,7 +182,7 @@ async function catalogue() {
   await press('Control+a');
   await page.keyboard.sendCharacter(json);
   await call();
-  seen.sent = (await sent()).at(-1);
+  [seen.sent] = await wires('.json');
   await page.reload();
   await says('apply_defaults', 'main h2');
   seen.kept = await (await field('limit')).evaluate((one) => one.value);
@@ -191,7 +192,7 @@ async function catalogue() {
   await fill('limit', '5');
   await fill('zone', 'Zürich');
   seen.mirrored = await call();
-  seen.headers = await page.evaluate(() => document.querySelector('.wire .headers').textContent);
+  [seen.headers] = await wires('.headers');
 
   // Progress is shown while the call runs.
   await open('slow_progress');
@@ -270,12 +271,15 @@ async function failures() {
   seen.picture = await until('a picture', () => document.querySelector('#result .content img')?.naturalWidth);
 }
 
+// Waits until the newest of the calls is one of a tool, and returns its name.
+const newest = (tool) =>
+  until('the call', (name) => document.querySelector('#calls .call .what')?.textContent === name && name, tool);
+
 // The calls of other clients appear, with the way that they went.
 async function others() {
   const response = await fetch(plan.call.url, { method: 'POST', headers: plan.call.headers, body: plan.call.body });
   await response.text();
-  const newest = (name) => document.querySelector('#calls .call .what')?.textContent === name && name;
-  seen.other = await until('the call', newest, plan.call.tool);
+  seen.other = await newest(plan.call.tool);
   await press('Escape');
   await press('c');
   await press('Enter');
@@ -337,6 +341,7 @@ async function signIn() {
   await fill('body', 'Hello');
   seen.lacking = await call();
   seen.stepUp = await page.$eval('#result .notice', (notice) => notice.innerText);
+  seen.other = await newest('emails.send_external');
   await picture('step-up');
   await signInBy('#result .notice button');
   await says('emails.send_external', 'main h2');
