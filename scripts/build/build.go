@@ -153,6 +153,7 @@ func compile(ctx context.Context, options GoOptions, dir string) error {
 	args := append([]string{"build"}, options.flags()...)
 	args = append(args, "-o", out+string(filepath.Separator))
 	cmd := exec.CommandContext(ctx, "go", append(args, options.Packages...)...)
+	endWithAll(cmd)
 	options.prepare(cmd)
 	output, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {

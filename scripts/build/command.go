@@ -7,12 +7,14 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Run runs a command of a build in dir, with extra variables beside those that every build gets. The error quotes what
 // it printed.
 func Run(ctx context.Context, dir string, command []string, extra ...string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	endWithAll(cmd)
 	cmd.Dir = dir
 	cmd.Env = slices.DeleteFunc(cmd.Environ(), func(variable string) bool { return !forBuilds(variable) })
 	cmd.Env = append(cmd.Env, extra...)
@@ -24,6 +26,13 @@ func Run(ctx context.Context, dir string, command []string, extra ...string) err
 		return fmt.Errorf("%s: %w\n%s", strings.Join(command, " "), err, output)
 	}
 	return nil
+}
+
+// endWithAll lets a command take all that it has started with it when its context ends. Package managers and the go
+// command start others, which would go on, and be waited for, since they hold its output.
+func endWithAll(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
 // forBuilds reports whether a command of a build gets a variable of the environment that it was started from: what

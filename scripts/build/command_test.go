@@ -1,10 +1,12 @@
 package build
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestRunQuotesWhatAFailedCommandPrinted(t *testing.T) {
@@ -35,5 +37,29 @@ func TestBuildsGetNoSecretsOfTheTerminal(t *testing.T) {
 	got := string(data)
 	if strings.Contains(got, "sekrit") || !strings.Contains(got, "PATH=") || !strings.Contains(got, "seen") {
 		t.Errorf("the command saw %s", got)
+	}
+}
+
+// What a command has started does not outlive it, and is not waited for.
+func TestACommandThatIsStoppedLeavesNothingRunning(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go func() {
+		defer stop()
+		for ctx.Err() == nil {
+			if _, err := os.Stat(filepath.Join(dir, "started")); err == nil {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	err := Run(ctx, dir, []string{"sh", "-c", "(touch started; sleep 5; touch outlived) & wait"})
+	if err == nil {
+		t.Error("the command is said to have ended well")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "outlived")); err == nil {
+		t.Error("what the command started went on, and was waited for")
 	}
 }

@@ -72,6 +72,7 @@ type listed struct {
 func brokenFunctions(ctx context.Context, options GoOptions, broken []string) []string {
 	args := append([]string{"list", "-e", "-json=ImportPath,Name,Deps,Error,DepsErrors"}, options.Packages...)
 	cmd := exec.CommandContext(ctx, "go", args...)
+	endWithAll(cmd)
 	options.prepare(cmd)
 	output, err := cmd.Output()
 	if err != nil {

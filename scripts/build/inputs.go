@@ -49,6 +49,7 @@ type packageFacts struct {
 func (o GoOptions) inputs(ctx context.Context) (map[string]string, error) {
 	args := append([]string{"list", "-e", "-export", "-deps", "-json=ImportPath,Name,BuildID,Deps,Module"}, o.flags()...)
 	cmd := exec.CommandContext(ctx, "go", append(args, o.Packages...)...)
+	endWithAll(cmd)
 	o.prepare(cmd)
 	output, err := cmd.Output()
 	if ctx.Err() != nil {

@@ -28,6 +28,7 @@ func FindSources(ctx context.Context, options GoOptions) (map[string]Sources, er
 	args := append([]string{"list", "-e", "-deps",
 		"-json=ImportPath,Dir,Standard,DepOnly,Deps,EmbedFiles,EmbedPatterns,Module,Error"}, options.flags()...)
 	cmd := exec.CommandContext(ctx, "go", append(args, options.Packages...)...)
+	endWithAll(cmd)
 	options.prepare(cmd)
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
