@@ -360,10 +360,13 @@ func (s *Stack) startFunctions(ctx context.Context) (dispatcher, authorizer stri
 		return "", "", fmt.Errorf("setting how long a call may take: %w", err)
 	}
 	if _, err := publisher.Publish(ctx, Source, publications); err != nil {
-		return "", "", fmt.Errorf("publishing the catalogue: %w", err)
+		return "", "", s.explainConflict(fmt.Errorf("publishing the catalogue: %w", err))
 	}
 	if _, err := publisher.Prune(ctx); err != nil {
 		return "", "", fmt.Errorf("pruning the catalogue: %w", err)
+	}
+	if err := s.tellStrays(ctx); err != nil {
+		return "", "", err
 	}
 	s.Functions = map[string]string{}
 	for _, publication := range publications {
