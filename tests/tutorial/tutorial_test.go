@@ -11,3 +11,9 @@ func TestFirstTool(t *testing.T) {
 	t.Parallel()
 	newClone(t).follow(t, filepath.Join("..", "..", "docs", "tutorial.md"))
 }
+
+// The second one: a function that exists already becomes a tool, without a deploy.
+func TestExistingFunction(t *testing.T) {
+	t.Parallel()
+	newClone(t).follow(t, filepath.Join("..", "..", "docs", "existing-function.md"))
+}
