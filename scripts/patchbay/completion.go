@@ -2,11 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
+
+	"patchbay/shared/contract"
 )
 
 // explainCompletion says how a shell gets what cobra's command writes: go tool runs the program under no name of its
@@ -61,7 +62,7 @@ func toolName(contractFile string) string {
 	var tool struct {
 		Name string `json:"name"`
 	}
-	text, err := os.ReadFile(contractFile)
+	text, err := contract.ReadFile(contractFile)
 	if err != nil || json.Unmarshal(text, &tool) != nil || tool.Name == "" {
 		return filepath.Base(filepath.Dir(contractFile))
 	}

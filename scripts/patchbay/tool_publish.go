@@ -12,6 +12,7 @@ import (
 
 	"patchbay/dispatcher/registrar/order"
 	"patchbay/scripts/operate"
+	"patchbay/scripts/printable"
 )
 
 // toolPublish is what the command line of `tool publish` says.
@@ -86,7 +87,7 @@ func (p *toolPublish) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	for _, warning := range contracts.warnings {
-		fmt.Fprintln(cmd.ErrOrStderr(), warning)
+		fmt.Fprintln(cmd.ErrOrStderr(), printable.Lines(warning.String(), "  "))
 	}
 	tools, err := p.bind(contracts)
 	if err != nil {

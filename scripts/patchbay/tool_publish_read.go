@@ -32,7 +32,7 @@ func readContracts(paths []string) (contractFiles, error) {
 			faults = append(faults, err)
 			continue
 		}
-		text, err := os.ReadFile(file)
+		text, err := contract.ReadFile(file)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("reading the contract: %w", err))
 			continue

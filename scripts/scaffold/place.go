@@ -14,6 +14,7 @@ import (
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
 
+	"patchbay/shared/contract"
 	"patchbay/shared/mcp"
 )
 
@@ -134,7 +135,7 @@ func (t *Tool) checkPlace() error {
 	}
 	for _, file := range contracts {
 		// One that cannot be read is told by lint; here it only has no name.
-		data, _ := os.ReadFile(file)
+		data, _ := contract.ReadFile(file)
 		var other struct {
 			Name string `json:"name"`
 		}

@@ -44,7 +44,7 @@ func (l *loader) display(name string) string {
 }
 
 func (l *loader) read(name string) ([]byte, bool) {
-	data, err := readRegular(filepath.Join(l.dir, name))
+	data, err := ReadFile(filepath.Join(l.dir, name))
 	switch {
 	case err == nil:
 		return data, true
@@ -59,17 +59,19 @@ func (l *loader) read(name string) ([]byte, bool) {
 // maxFile is the largest file that is read, in bytes: many times what the bounds of schemas leave room for.
 const maxFile = 16 << 20
 
-// readRegular reads a regular file, or one that a link leads to: pipes and devices may have no end.
-func readRegular(path string) ([]byte, error) {
+// ReadFile reads a contract's file, or the one that a link leads to. It refuses pipes and devices, which may have no
+// end, and what is larger than any contract.
+func ReadFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() && !info.IsDir() { // that it is a folder, the system says
-		return nil, errors.New("it is no regular file")
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is no regular file")}
 	}
 	if info.Size() > maxFile {
-		return nil, fmt.Errorf("it has %d bytes; allowed: at most %d", info.Size(), maxFile)
+		tooLarge := fmt.Errorf("it has %d bytes; allowed: at most %d", info.Size(), maxFile)
+		return nil, &fs.PathError{Op: "read", Path: path, Err: tooLarge}
 	}
 	return os.ReadFile(path)
 }
