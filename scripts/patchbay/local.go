@@ -55,8 +55,8 @@ With --watch it takes in what is saved meanwhile: functions, contracts, new fold
 	flags.StringVar(&options.Addr, "addr", "127.0.0.1:8787", "where to listen, HOST:PORT; port 0 is any free one")
 	flags.BoolVar(&options.Page, "page", true, "serve a page at / to see and call the tools, on this machine alone")
 	flags.StringVar(&options.Functions, "functions", "", "the folder of functions (default functions in the module)")
-	flags.StringVar(&options.Existing, "existing", "", "the folder with the code of functions that contracts name by ARN "+
-		"or as local:NAME (default tests/integration/existing in the module)")
+	flags.StringVar(&options.Existing, "existing", "", "a folder with the code of functions that exist already, which "+
+		"contracts name by ARN or as local:NAME, beside tests/integration/existing in the module")
 	flags.StringVar(&options.Data, "data", "", "where what is built and the tables are kept (default .patchbay in "+
 		"the module)")
 	flags.DurationVar(&options.AnswerWithin, "answer-within", 0, "how long the gateway waits for an answer, and so the "+
