@@ -128,7 +128,8 @@ func TestEventStream(t *testing.T) {
 // JSON is taken apart and written in lines without a change to any part of it.
 func TestJSONStaysAsItIs(t *testing.T) {
 	t.Parallel()
-	const text = `{"big":12345678901234567890,"price": 1.50 ,"a\"b":{"c":[1,{"d":[]}],"e":{}},"n":-1e-7,"n":null,"s":"}],:"}`
+	const text = `{"big":12345678901234567890,"price": 1.50 ,"a\"b":{"c":[1,{"d":[]}],"e":{}},"n":-1e-7,` +
+		`"n":null,"s":"}],:"}`
 	members := run[map[string]string](t, "members", text, `[1, {"a":[2]} ,"x"]`, `{}`, `[]`)
 	for i, want := range []map[string]string{
 		{"big": "12345678901234567890", "price": "1.50", `a"b`: `{"c":[1,{"d":[]}],"e":{}}`, "n": "null", "s": `"}],:"`},
@@ -138,7 +139,8 @@ func TestJSONStaysAsItIs(t *testing.T) {
 			t.Errorf("text %d has the members %q", i, members[i])
 		}
 	}
-	long := fmt.Sprintf(`{"rows":[%s],"total":1.50}`, `["aaaaaaaaaaaaaaaaaaaaaaaaaaaa",1],["bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",2]`)
+	long := fmt.Sprintf(`{"rows":[%s],"total":1.50}`,
+		`["aaaaaaaaaaaaaaaaaaaaaaaaaaaa",1],["bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",2]`)
 	pretty := run[string](t, "pretty", long, `{"a":[1,2.0]}`, `[]`)
 	for i, want := range []string{`{
   "rows": [

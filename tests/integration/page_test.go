@@ -109,7 +109,8 @@ var forms = []struct {
 		"b":{"type":"boolean"},"e":{"enum":["a",1,null]},"d":{"type":"string","format":"date"}}}`),
 		`{"s":"a \"b\"\\","n":1.50,"i":12345678901234567890,"b":false,"e":1,"d":"2026-07-28"}`},
 	// What does not fit is for the server to judge.
-	{json.RawMessage(`{"properties":{"i":{"type":"integer"},"e":{"enum":["a"]},"l":{"type":"array","items":{"type":"string"}}}}`),
+	{json.RawMessage(`{"properties":{"i":{"type":"integer"},"e":{"enum":["a"]},` +
+		`"l":{"type":"array","items":{"type":"string"}}}}`),
 		`{"i":"many","e":"z","l":["x"],"unknown":{"kept":[1.0]}}`},
 	{json.RawMessage(`{"required":["l","o"],"properties":{"l":{"type":["array","string"],"items":{"type":"object",
 		"required":["a"],"properties":{"a":{"type":"string"},"o":{"type":"object","properties":{"deep":{"type":"array",
@@ -193,7 +194,8 @@ func (r *pageReport) checkCalls(t *testing.T) {
 	if !strings.Contains(r.Sent, `"arguments": {"limit": 7.0, "order": "descending"}`) || r.Kept != "7.0" {
 		t.Errorf("arguments in JSON went out as %s; after a reload limit is %q", r.Sent, r.Kept)
 	}
-	if r.Mirrored != "ok" || !strings.Contains(r.Headers, "\nMcp-Param-Limit: 5\nMcp-Param-Zone: =?base64?WsO8cmljaA==?=") {
+	const mirrored = "\nMcp-Param-Limit: 5\nMcp-Param-Zone: =?base64?WsO8cmljaA==?="
+	if r.Mirrored != "ok" || !strings.Contains(r.Headers, mirrored) {
 		t.Errorf("with mirrored parameters: %s; headers\n%s", r.Mirrored, r.Headers)
 	}
 	if r.Slow != "ok" || !reflect.DeepEqual(r.Progress, [][2]float64{{1, 3}, {2, 3}}) {
@@ -318,6 +320,7 @@ func TestLocalPageWhileWatching(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
+	const more = `"loudly": {"type": "boolean", "description": "Whether to shout."},`
 	read := func(file, old, new string) map[string]string {
 		data, err := os.ReadFile(file)
 		if err != nil || !strings.Contains(string(data), old) {
@@ -333,7 +336,8 @@ func TestLocalPageWhileWatching(t *testing.T) {
 		"steps": "save", "tool": "greet", "saves": []any{
 			read(code, `"Hello, "`, `nonsense`),
 			read(code, `"Hello, "`, `"Welcome, "`),
-			read(contract, `"properties": {`, `"properties": {"loudly": {"type": "boolean", "description": "Whether to shout."},`),
+			read(contract, `"properties": {`, `"properties": {"loudly": {`+
+				`"type": "boolean", "description": "Whether to shout."},`),
 		},
 	})
 	if !strings.Contains(seen.Fault, "what was there before serves on") || !strings.Contains(seen.Fault, "main.go:14") ||
