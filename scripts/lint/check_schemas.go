@@ -35,9 +35,10 @@ func schemaRules() []contract.Rule {
 			Source: openAIStrict + "; " + geminiSchema},
 		{ID: "keyword-unknown", Severity: warning,
 			What: "A schema's keywords are those of JSON Schema, or begin with x-.",
-			Why: `What is misspelt holds nobody to anything: with "requried" every parameter may be left out, and "maximun" is ` +
-				"no bound.",
-			Source: "JSON Schema 2020-12, core, section 6.5, https://json-schema.org/draft/2020-12/json-schema-core#section-6.5"},
+			Why: `What is misspelt holds nobody to anything: with "requried" every parameter may be left out, and ` +
+				`"maximun" is no bound.`,
+			Source: "JSON Schema 2020-12, core, section 6.5, " +
+				"https://json-schema.org/draft/2020-12/json-schema-core#section-6.5"},
 		{ID: "property-name", Severity: warning,
 			What: "A parameter's name has 1 to 64 of A-Z a-z 0-9 _, a letter or _ first.",
 			Why: "Anthropic's API refuses the whole request for one key with other characters, Gemini also " +
