@@ -320,7 +320,6 @@ func TestLocalPageWhileWatching(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	const more = `"loudly": {"type": "boolean", "description": "Whether to shout."},`
 	read := func(file, old, new string) map[string]string {
 		data, err := os.ReadFile(file)
 		if err != nil || !strings.Contains(string(data), old) {
