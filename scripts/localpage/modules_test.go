@@ -125,6 +125,15 @@ func TestEventStream(t *testing.T) {
 	}
 }
 
+// An address or a pointer that is no such thing breaks nothing.
+func TestDecoding(t *testing.T) {
+	t.Parallel()
+	got := run[string](t, "decoded", "emails.send%20it", "100%", "%E0")
+	if want := []string{"emails.send it", "100%", "%E0"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("decoded: %q, want %q", got, want)
+	}
+}
+
 // JSON is taken apart and written in lines without a change to any part of it.
 func TestJSONStaysAsItIs(t *testing.T) {
 	t.Parallel()

@@ -35,16 +35,17 @@ func command() *cobra.Command {
 		Use:   "patchbay",
 		Short: "Write, run, check and operate a Patchbay server: MCP tools, one Lambda function each",
 		Long: `Patchbay is the program of whoever writes tools and of whoever operates them. It works in Patchbay's own
-repository and in every module that requires it, from any folder of it.
+repository and in every module that requires it, from any folder of it. Where no shell knows a program "patchbay", the
+examples are written with "go tool patchbay".
 
 Results are written to standard output, progress and errors to standard error. Exit codes of every command:
 
   0  it is done, and nothing that was checked has a fault
   1  it was not done, or what was checked has faults; the reason is on standard error
   2  the command itself was wrong, and nothing was begun: an unknown command or flag, a missing argument`,
-		Example: `  go tool patchbay local --watch
-  go tool patchbay tool new find_order
-  go tool patchbay tool lint`,
+		Example: `  patchbay local --watch
+  patchbay tool new find_order
+  patchbay tool lint`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		PersistentPreRunE: checkValues,

@@ -228,7 +228,7 @@ func (s *shownTools) write(out io.Writer) error {
 	for line := range strings.Lines(text.String()) {
 		fmt.Fprintln(out, strings.TrimRight(line, " \n")) // the last column is mostly empty
 	}
-	if _, err := fmt.Fprintf(out, "%d tools, %d tokens\n", len(s.Tools), s.Tokens); err != nil {
+	if _, err := fmt.Fprintf(out, "tools: %d, tokens: %d\n", len(s.Tools), s.Tokens); err != nil {
 		return fmt.Errorf("writing the list: %w", err)
 	}
 	return nil

@@ -2,7 +2,7 @@
 // goes out as a string, since it is the server that judges arguments, in words a model would read. Whatever has no
 // field of its own is written as JSON.
 import { el, newID } from './dom.js';
-import { isJSON, members, pretty } from './json.js';
+import { decoded, isJSON, members, pretty } from './json.js';
 
 const deepest = 5; // how far objects and lists are taken apart, since a schema may contain itself
 const manyLetters = 200; // a text that may be longer may have several lines
@@ -92,7 +92,7 @@ function resolve(schema, { root }, seen = 0) {
   const { $ref, ...own } = schema;
   const tokens = $ref.startsWith('#/') ? $ref.slice(2).split('/') : undefined;
   const target = tokens?.reduce(
-    (node, token) => node?.[decodeURIComponent(token).replaceAll('~1', '/').replaceAll('~0', '~')],
+    (node, token) => node?.[decoded(token).replaceAll('~1', '/').replaceAll('~0', '~')],
     root,
   );
   return target ? { ...resolve(target, { root }, seen + 1), ...own } : own;

@@ -99,3 +99,12 @@ function sorted(value) {
   if (value === null || typeof value !== 'object') return value;
   return Object.fromEntries(Object.keys(value).sort().map((name) => [name, sorted(value[name])]));
 }
+
+// A part of a URL or of a JSON Pointer in one, decoded; as it stands where it is no such thing.
+export function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

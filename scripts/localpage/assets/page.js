@@ -3,6 +3,7 @@ import { Account } from './account.js';
 import { completeSignIn, parseChallenge, session } from './auth.js';
 import { Calls } from './calls.js';
 import { $, bytes, copier, el, milliseconds } from './dom.js';
+import { decoded } from './json.js';
 import { Client } from './mcp.js';
 import { ToolPanel } from './tool.js';
 
@@ -176,7 +177,7 @@ const breakable = (name) => name.split(/(?<=[_.-])/).flatMap((part) => [part, el
 const addressOf = (name) => `#/${encodeURIComponent(name)}`;
 
 function nameInAddress() {
-  return location.hash.startsWith('#/') ? decodeURIComponent(location.hash.slice(2)) : undefined;
+  return location.hash.startsWith('#/') ? decoded(location.hash.slice(2)) : undefined;
 }
 
 function markChosen() {

@@ -3,11 +3,12 @@
 import { text } from 'node:stream/consumers';
 
 import { parseChallenge } from '../assets/auth.js';
-import { members, pretty, same } from '../assets/json.js';
+import { decoded, members, pretty, same } from '../assets/json.js';
 import { encodeHeader, events, mirrored } from '../assets/mcp.js';
 import { failures } from '../assets/result.js';
 
 const functions = {
+  decoded,
   encodeHeader,
   mirrored,
   parseChallenge,
