@@ -28,6 +28,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"patchbay/dispatcher/registrar/order"
 	"patchbay/scripts/build"
 	"patchbay/scripts/locallambda"
 	"patchbay/scripts/motoserver"
@@ -88,7 +89,7 @@ func TestProgram(t *testing.T) {
 	}))
 	t.Cleanup(answers.Close)
 	log := &lines{}
-	service := locallambda.New(locallambda.Options{Log: log.add})
+	service := locallambda.New(locallambda.Options{Account: motoserver.Account, Log: log.add})
 	t.Cleanup(service.Close)
 	arn, err := service.Deploy(locallambda.Function{
 		Name: "notes-prod-registrar", Dir: filepath.Join(programs, "registrar"), Timeout: time.Minute, MemoryMB: 256,
@@ -124,8 +125,43 @@ func TestProgram(t *testing.T) {
 			t.Errorf("after %s: %d tools, %v; want %d", step.event, len(page.Definitions), err, step.tools)
 		}
 	}
+	orders(t, service, arn)
 	if strings.Contains(log.String(), "X-Amz-Signature") {
 		t.Errorf("the log has a pre-signed URL:\n%s", log)
+	}
+}
+
+// orders sends the program an order of a person's, by the alias that is for them and by none.
+func orders(t *testing.T, service *locallambda.Service, arn string) {
+	t.Helper()
+	if err := service.Alias("notes-prod-registrar", order.Alias, arn[strings.LastIndexByte(arn, ':')+1:]); err != nil {
+		t.Fatal(err)
+	}
+	contract, err := os.ReadFile(filepath.Join("resource", "testdata", "contracts", "get_weather.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload, err := json.Marshal(order.Order{Version: order.Version, Source: "maps-team", Tools: []order.Tool{{
+		Contract: string(contract), File: "tool.json",
+		Function: "arn:aws:lambda:us-east-1:123456789012:function:notes-prod-tool-get-weather-5b0c91aa:1",
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := service.Invoke(t.Context(), "notes-prod-registrar:"+order.Alias, payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer order.Answer
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || answer.Refused != "" ||
+		len(answer.Changes) != 1 {
+		t.Errorf("by the alias: %+v, %v", answer, err)
+	}
+	if response, err = service.Invoke(t.Context(), arn, payload); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, response.Body); err != nil || response.FunctionError() == "" {
+		t.Errorf("an order that does not come by the alias is taken: %v", err)
 	}
 }
 

@@ -47,7 +47,7 @@ func (s *Service) serveFunction(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Service) lookUp(r *http.Request) (*version, string, error) {
-	to, err := parseTarget(r.PathValue("name"), r.URL.Query().Get("Qualifier"))
+	to, err := s.options.place().target(r.PathValue("name"), r.URL.Query().Get("Qualifier"))
 	if err != nil {
 		return nil, "", err
 	}

@@ -37,7 +37,7 @@ func (s *Service) serveInvoke(w http.ResponseWriter, r *http.Request) {
 		invalidParameter("X-Amz-Invocation-Type %q: RequestResponse, Event or DryRun", kind).write(w)
 		return
 	}
-	c, err := readCall(r, kind, limit)
+	c, err := s.readCall(r, kind, limit)
 	if err != nil {
 		s.refuse(w, err)
 		return
@@ -63,8 +63,8 @@ func (s *Service) refuse(w http.ResponseWriter, err error) {
 }
 
 // readCall reads what is common to all kinds of invocation.
-func readCall(r *http.Request, kind string, limit int) (call, error) {
-	to, err := parseTarget(r.PathValue("name"), r.URL.Query().Get("Qualifier"))
+func (s *Service) readCall(r *http.Request, kind string, limit int) (call, error) {
+	to, err := s.options.place().target(r.PathValue("name"), r.URL.Query().Get("Qualifier"))
 	if err != nil {
 		return call{}, err
 	}

@@ -20,7 +20,7 @@ type invokeComplete struct {
 // serveStream answers InvokeWithResponseStream. A function that fails is reported in the last event, also when it fails
 // before it answers.
 func (s *Service) serveStream(w http.ResponseWriter, r *http.Request) {
-	c, err := readCall(r, "RequestResponse", maxRequest)
+	c, err := s.readCall(r, "RequestResponse", maxRequest)
 	if err != nil {
 		s.refuse(w, err)
 		return

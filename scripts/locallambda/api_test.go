@@ -338,16 +338,17 @@ func TestWaysToNameAFunction(t *testing.T) {
 }
 
 func FuzzParseTarget(f *testing.F) {
+	here := Options{}.withDefaults().place()
 	f.Add("name", "")
 	f.Add("name:1", "1")
 	f.Add("arn:aws:lambda:us-east-1:000000000000:function:name:$LATEST", "")
 	f.Add("123456789012:function:name", "live")
 	f.Fuzz(func(t *testing.T, name, qualifier string) {
-		first, err := parseTarget(name, qualifier)
+		first, err := here.target(name, qualifier)
 		if err != nil {
 			return
 		}
-		again, err := parseTarget(first.arn(), "")
+		again, err := here.target(first.arn(), "")
 		if qualifier == "" && (err != nil || again != first) {
 			t.Errorf("%q is %+v, whose ARN is %+v, %v", name, first, again, err)
 		}

@@ -97,6 +97,7 @@ func (f Function) checkProgram() error {
 // function is a deployed name.
 type function struct {
 	name     string
+	place    place
 	reserved int
 	versions map[string]*version
 	latest   *version
@@ -126,10 +127,16 @@ type version struct {
 	idle []*instance
 }
 
-func (v *version) arn() string { return functionARN(v.Name) + ":" + v.number }
+func (v *version) arn() string { return v.function.place.arn(v.Name) + ":" + v.number }
 
-func functionARN(name string) string {
-	return "arn:aws:lambda:" + Region + ":" + Account + ":function:" + name
+// place is where functions are.
+type place struct{ region, account string }
+
+func (o Options) place() place { return place{o.Region, o.Account} }
+
+// arn is that of the function of a name.
+func (p place) arn(name string) string {
+	return "arn:aws:lambda:" + p.region + ":" + p.account + ":function:" + name
 }
 
 // Deploy publishes a new version of a function and returns its ARN with the version: versions are numbered "1", "2", …
@@ -156,7 +163,9 @@ func (s *Service) Deploy(f Function) (arn string, err error) {
 
 func (s *Service) function(name string) *function {
 	if s.functions[name] == nil {
-		s.functions[name] = &function{name: name, versions: map[string]*version{}, aliases: map[string]string{}}
+		s.functions[name] = &function{
+			name: name, place: s.options.place(), versions: map[string]*version{}, aliases: map[string]string{},
+		}
 	}
 	return s.functions[name]
 }
@@ -212,7 +221,7 @@ func (s *Service) Remove(name, number string) error {
 // Ended returns a channel that is closed when the version that the ARN names was removed and its last instance has
 // ended: nothing reads its files any more. The error is a *Error when there is no such version.
 func (s *Service) Ended(arn string) (<-chan struct{}, error) {
-	to, err := parseTarget(arn, "")
+	to, err := s.options.place().target(arn, "")
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +259,7 @@ func (f *function) newest() *version {
 
 // find returns the version for a qualifier: a number, an alias, "$LATEST" or "". The lock must be held.
 func (s *Service) find(name, qualifier string) (*version, error) {
-	arn := functionARN(name)
+	arn := s.options.place().arn(name)
 	if qualifier != "" {
 		arn += ":" + qualifier
 	}
@@ -269,7 +278,10 @@ func (s *Service) find(name, qualifier string) (*version, error) {
 }
 
 // target names what to invoke: a function and a version, an alias, "$LATEST" or nothing.
-type target struct{ name, qualifier string }
+type target struct {
+	place           place
+	name, qualifier string
+}
 
 // targetPattern is the FunctionName of docs.aws.amazon.com/lambda/latest/api/API_Invoke.html: a name, a partial ARN
 // (ACCOUNT:function:NAME) or a full one, each with or without a qualifier.
@@ -277,8 +289,8 @@ var targetPattern = regexp.MustCompile(
 	`^(?:(?:arn:aws[a-zA-Z-]*:lambda:)?(?:([a-z]{2}(?:-[a-z]+)+-\d):)?(?:(\d{12}):)?(?:function:))?` +
 		`([a-zA-Z0-9_-]{1,64})(?::(\$LATEST|[a-zA-Z0-9_-]+))?$`)
 
-// parseTarget reads a FunctionName and, from the query, a Qualifier that may stand beside it but not contradict it.
-func parseTarget(name, qualifier string) (target, error) {
+// target reads a FunctionName and, from the query, a Qualifier that may stand beside it but not contradict it.
+func (p place) target(name, qualifier string) (target, error) {
 	parts := targetPattern.FindStringSubmatch(name)
 	if parts == nil {
 		return target{}, invalidParameter("function %q: give a name, or an ARN, with or without :VERSION", name)
@@ -288,16 +300,16 @@ func parseTarget(name, qualifier string) (target, error) {
 		return target{}, invalidParameter(
 			"The derived qualifier from the function name does not match the specified qualifier.")
 	}
-	if cmp.Or(region, Region) != Region || cmp.Or(account, Account) != Account {
+	if cmp.Or(region, p.region) != p.region || cmp.Or(account, p.account) != p.account {
 		return target{}, notFound(name)
 	}
-	return target{name: parts[3], qualifier: cmp.Or(inName, qualifier)}, nil
+	return target{place: p, name: parts[3], qualifier: cmp.Or(inName, qualifier)}, nil
 }
 
 // arn is the ARN as it was invoked, which the function sees.
 func (t target) arn() string {
 	if t.qualifier == "" {
-		return functionARN(t.name)
+		return t.place.arn(t.name)
 	}
-	return functionARN(t.name) + ":" + t.qualifier
+	return t.place.arn(t.name) + ":" + t.qualifier
 }

@@ -131,7 +131,7 @@ func (v *version) environment(address, instanceID string) []string {
 	env := []string{
 		"PATH=/usr/local/bin:/usr/bin:/bin:/opt/bin", "LANG=en_US.UTF-8", "TZ=:UTC",
 		"_HANDLER=bootstrap", "AWS_EXECUTION_ENV=AWS_Lambda_provided.al2023",
-		"AWS_REGION=" + Region, "AWS_DEFAULT_REGION=" + Region,
+		"AWS_REGION=" + v.function.place.region, "AWS_DEFAULT_REGION=" + v.function.place.region,
 		"AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_SESSION_TOKEN=local",
 		"LAMBDA_TASK_ROOT=" + v.Dir, "LAMBDA_RUNTIME_DIR=" + v.Dir,
 	}

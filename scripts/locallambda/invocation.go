@@ -91,7 +91,7 @@ func (r *Response) ErrorPayload() []byte { return r.answer.failure() }
 // The error is a *Error when Lambda refuses, or that of the context, which bounds the wait for the beginning alone; the
 // function is not stopped when it ends.
 func (s *Service) Invoke(ctx context.Context, arn string, payload []byte) (*Response, error) {
-	to, err := parseTarget(arn, "")
+	to, err := s.options.place().target(arn, "")
 	if err != nil {
 		return nil, err
 	}

@@ -8,13 +8,15 @@
 package locallambda
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync"
 	"time"
 )
 
-// The account and region of every function. Sources: the ARN form of AWS, and an account number that nobody has.
+// The account and region of every function, where the options name no others. Sources: the ARN form of AWS, and an
+// account number that nobody has.
 const (
 	Region  = "us-east-1"
 	Account = "000000000000"
@@ -22,6 +24,8 @@ const (
 
 // Options configures a Service. The zero value works.
 type Options struct {
+	// Region and Account are those of every function; empty means the constants of these names.
+	Region, Account string
 	// AccountConcurrency is how many invocations may run at once in all functions that reserve no concurrency of their
 	// own; 0 means 64. (AWS: 1,000.)
 	AccountConcurrency int
@@ -46,6 +50,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
+	o.Region, o.Account = cmp.Or(o.Region, Region), cmp.Or(o.Account, Account)
 	if o.AccountConcurrency == 0 {
 		o.AccountConcurrency = 64
 	}

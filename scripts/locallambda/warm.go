@@ -42,7 +42,7 @@ func (e *InitError) Error() string {
 // idle as any other. The error is an *InitError when the function does not come to life, and an *Error when there is no
 // such version or the service is closed.
 func (s *Service) Warm(arn string) error {
-	to, err := parseTarget(arn, "")
+	to, err := s.options.place().target(arn, "")
 	if err != nil {
 		return err
 	}

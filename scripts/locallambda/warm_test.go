@@ -81,7 +81,7 @@ func TestWarmRefusesWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, Options{})
 	arn := h.deploy("careless", Function{})
-	for name, arn := range map[string]string{"no function": functionARN("nobody"), "no version": arn + "7"} {
+	for name, arn := range map[string]string{"no function": h.options.place().arn("nobody"), "no version": arn + "7"} {
 		var refusal *Error
 		if err := h.Warm(arn); !errors.As(err, &refusal) || refusal.Status != http.StatusNotFound {
 			t.Errorf("%s: got %v", name, err)

@@ -105,7 +105,7 @@ var theWorld = sync.OnceValues(func() (*world, error) {
 		moto.Close()
 		return nil, err
 	}
-	w.service = locallambda.New(locallambda.Options{Log: w.log.add})
+	w.service = locallambda.New(locallambda.Options{Region: region, Account: account, Log: w.log.add})
 	begun = w
 	return w, nil
 })
