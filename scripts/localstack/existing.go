@@ -1,6 +1,7 @@
 package localstack
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,10 +33,13 @@ type existing struct {
 // answer may be the file as it is: NAME.json beside the folder NAME.
 type configuration struct {
 	Runtime, Handler string
-	// Timeout is in seconds and MemorySize in MB; 0 means AWS's 3 and 128.
+	// Timeout is in seconds and MemorySize in MB; 0 means AWS's defaultTimeout and 128.
 	Timeout, MemorySize int
 	Environment         struct{ Variables map[string]string }
 }
+
+// defaultTimeout is AWS's time limit of a function for which none was set, in seconds.
+const defaultTimeout = 3
 
 // existingFunctionARN is the ARN by which tools are published for an existing function of the local stack.
 func existingFunctionARN(name string) string {
@@ -302,7 +306,7 @@ func (s *Stack) checkExisting(named contract.Function, timeoutSeconds int) error
 		return fmt.Errorf("the local stack looks for the code of the function %s in a folder %s of %s, which is not there",
 			named.ARN, name, strings.Join(s.existingDirs(), " or "))
 	}
-	if most := function.Timeout; most > timeoutSeconds {
+	if most := cmp.Or(function.Timeout, defaultTimeout); most > timeoutSeconds {
 		return fmt.Errorf("function %s may run for %d seconds, and the contract's execution.timeoutSeconds is %d", named.ARN,
 			most, timeoutSeconds)
 	}
