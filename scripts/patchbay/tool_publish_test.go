@@ -60,7 +60,7 @@ func TestPlanIsPrintable(t *testing.T) {
 	t.Parallel()
 	before := &order.State{Function: "arn:a:1", Definition: []byte(`{"title":"old \u001b[2J & <b>"}`),
 		Contract: []byte(`{}`)}
-	after := &order.State{Function: "arn:a:2", Definition: []byte(`{"title":"new 31m"}`), Contract: []byte(`{}`)}
+	after := &order.State{Function: "arn:a:2", Definition: []byte("{\"title\":\"new \u009b31m\"}"), Contract: []byte(`{}`)}
 	var out strings.Builder
 	err := writePlan(&out, "local", "shop", order.Answer{
 		Live: "S1", Kept: []string{"x", "y"}, Warnings: []string{"w\x1b[31m"},
