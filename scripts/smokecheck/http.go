@@ -9,6 +9,8 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+
+	"patchbay/shared/jsonrpc"
 )
 
 // maxAnswer bounds what is read of an answer.
@@ -91,6 +93,12 @@ func (r *run) send(ctx context.Context, request request) (answer, error) {
 	_ = json.Unmarshal(body, &got.rpc) // What is no JSON-RPC response has neither result nor error.
 	r.gatewayIsSAM = r.gatewayIsSAM || strings.HasPrefix(response.Header.Get("Server"), "Werkzeug/")
 	return got, nil
+}
+
+// isNowhere reports whether there is no MCP endpoint where the answer is from. One that does not know a method says 404
+// too, with a code of its own (basic/transports/streamable-http).
+func (a answer) isNowhere() bool {
+	return a.status == http.StatusNotFound && (a.rpc.Error == nil || a.rpc.Error.Code != jsonrpc.CodeMethodNotFound)
 }
 
 // events are the data of the answer's events; ok is false when it is no stream of events.

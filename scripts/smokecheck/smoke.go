@@ -168,7 +168,7 @@ func (r *run) checks(ctx context.Context) {
 		r.check(ctx, "reach", "an answer", func(context.Context) (string, error) { return "", err })
 		return
 	}
-	if first.status == http.StatusNotFound {
+	if first.isNowhere() {
 		r.check(ctx, "reach", "an MCP endpoint at "+r.endpoint.Redacted(), func(context.Context) (string, error) {
 			return "", errors.New("404: nothing is there; the endpoint of a Patchbay server ends in /mcp")
 		})

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -294,11 +295,13 @@ func TestNodeFunction(t *testing.T) {
 	if err != nil || said.Text != "ä" || !strings.HasPrefix(said.Node, "24.") || said.RequestID == "" || !said.Remaining {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if got := call(t, fixtures.URL, "echo_node", `{"text":"throw"}`); !got.IsError || internals.MatchString(got.text()) {
-		t.Errorf("got %+v", got)
+	got = call(t, fixtures.URL, "echo_node", `{"text":"throw"}`)
+	id := regexp.MustCompile(`request id ([0-9a-f-]+)`).FindStringSubmatch(got.text())
+	if !got.IsError || internals.MatchString(got.text()) || id == nil {
+		t.Fatalf("got %+v", got)
 	}
 	eventually(t, "the cause to be logged", func() bool {
-		return len(fixtures.log.find("dispatcher", "sekrit", "RangeError")) == 1
+		return len(fixtures.log.find("dispatcher", "sekrit", "RangeError", id[1])) == 1
 	})
 	if got := call(t, fixtures.URL, "echo_node", `{"text":"again"}`); got.IsError {
 		t.Errorf("the next call: %+v", got)
