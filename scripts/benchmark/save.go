@@ -28,6 +28,8 @@ type watchedDesk struct {
 	*localstack.Stack
 	dir     string
 	changes chan localstack.Change
+	// closed is closed when nobody listens to changes any more.
+	closed chan struct{}
 }
 
 // edit is a file that is saved again and again, each time with another number in it.
@@ -64,7 +66,7 @@ func (b *bench) saves(ctx context.Context) error {
 // startDesk copies the benchmark's tool within the module, which the functions of a server belong to. The desk is to be
 // closed after an error, too.
 func (b *bench) startDesk(ctx context.Context) (*watchedDesk, []*edit, error) {
-	d := &watchedDesk{changes: make(chan localstack.Change, 1)}
+	d := &watchedDesk{changes: make(chan localstack.Change, 1), closed: make(chan struct{})}
 	parent, err := filepath.Abs(filepath.Join(b.Module, ".patchbay"))
 	if err != nil {
 		return d, nil, fmt.Errorf("locating the data folder: %w", err)
@@ -85,14 +87,23 @@ func (b *bench) startDesk(ctx context.Context) (*watchedDesk, []*edit, error) {
 	}
 	d.Stack, err = localstack.Start(ctx, localstack.Options{
 		Addr: "127.0.0.1:0", Functions: d.functions(), Data: filepath.Join(d.dir, "stack"), Progress: b.Progress,
-		Watch: func(change localstack.Change) { d.changes <- change },
+		Watch: d.tell,
 	})
 	return d, edits, err
 }
 
 func (d *watchedDesk) functions() string { return filepath.Join(d.dir, "functions") }
 
+// tell hands a change to whoever measures; after an error nobody does, and the stack must not wait.
+func (d *watchedDesk) tell(change localstack.Change) {
+	select {
+	case d.changes <- change:
+	case <-d.closed:
+	}
+}
+
 func (d *watchedDesk) close() {
+	close(d.closed)
 	if d.Stack != nil {
 		d.Stack.Close()
 	}

@@ -189,14 +189,16 @@ func (r *round) serve(catalogue map[string]*contract.Tool) {
 
 // replace makes a version the one that serves. One that is no tool's own function is called by its alias.
 func (r *round) replace(name string, v *served, isTool bool) {
-	if before := r.serving[name]; before != nil {
-		r.retiring = append(r.retiring, before)
-	}
+	before := r.serving[name]
 	if isTool {
 		r.serving[name] = v
 	} else if _, err := r.pointAt(v); err != nil {
 		r.fault(name, err)
 		return
+	}
+	// Only now, since what the alias still names must not end.
+	if before != nil {
+		r.retiring = append(r.retiring, before)
 	}
 	if r.pending[name] && !isTool {
 		r.change.Renewed = append(r.change.Renewed, name)
